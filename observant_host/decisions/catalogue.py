@@ -1,0 +1,138 @@
+"""What peers listed, and the one immutable value that callers look names up in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from observant_host.decisions.terms import Cause, ExclusionReason, PeerState
+
+
+class ListedTool(msgspec.Struct, frozen=True):
+    """One tool as its server sent it. `raw` is the server's object, byte for byte.
+
+    `input_schema_problem` is set where the schema cannot be used (the tool is then excluded).
+    """
+
+    name: str
+    raw: Raw
+    title: str | None = None
+    description: str | None = None
+    read_only: bool | None = None
+    idempotent: bool | None = None
+    task_required: bool = False
+
+
+class ListedPrompt(msgspec.Struct, frozen=True):
+    name: str
+    raw: Raw
+
+
+class ListedResource(msgspec.Struct, frozen=True):
+    """A resource (`uri`) or, with `is_template`, a template (`uri` is its uriTemplate)."""
+
+    uri: str
+    raw: Raw
+    is_template: bool = False
+
+
+class Excluded(msgspec.Struct, frozen=True):
+    """An entry that is not offered, and why."""
+
+    server: str
+    local_name: str
+    reason: ExclusionReason
+    detail: str = ""
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """Everything one life of one server listed.
+
+    `truncated` names the bound or trap that ended a list early (a sentence), else None.
+    `complete` is False where a list failed and the last good one is kept.
+    """
+
+    server: str
+    tools: tuple[ListedTool, ...] = ()
+    prompts: tuple[ListedPrompt, ...] = ()
+    resources: tuple[ListedResource, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
+    truncated: str | None = None
+    complete: bool = True
+
+
+class PeerView(msgspec.Struct, frozen=True):
+    """What the catalogue needs to know of one configured server at one moment.
+
+    `listing` is its last good listing of this run, or None. `settled`: listed, refused or failed
+    at least once in this run.
+    """
+
+    name: str
+    enabled: bool
+    state: PeerState
+    cause: Cause | None
+    reason: str
+    settled: bool
+    listing: Listing | None
+
+
+class ToolEntry(msgspec.Struct, frozen=True):
+    """One offered name. `name` is canonical, `local_name` what the owner calls it."""
+
+    name: str
+    api_name: str
+    server: str
+    local_name: str
+    routable: bool
+    tool: ListedTool
+
+
+class PromptEntry(msgspec.Struct, frozen=True):
+    name: str
+    api_name: str
+    server: str
+    local_name: str
+    routable: bool
+    prompt: ListedPrompt
+
+
+class ResourceEntry(msgspec.Struct, frozen=True):
+    uri: str
+    server: str
+    routable: bool
+    resource: ListedResource
+
+
+class Collision(msgspec.Struct, frozen=True):
+    """`others` are (server, canonical name) of those that got a qualified name instead."""
+
+    name: str
+    owner: str
+    others: tuple[tuple[str, str], ...]
+
+
+class Missing(msgspec.Struct, frozen=True):
+    server: str
+    state: PeerState
+    cause: Cause | None
+    reason: str
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """One immutable view. `lookup` maps every accepted spelling of a tool name to its entry:
+    canonical, api and qualified names. `version` grows by one with each published change."""
+
+    version: int
+    digest: str
+    tools: tuple[ToolEntry, ...]
+    prompts: tuple[PromptEntry, ...]
+    resources: tuple[ResourceEntry, ...]
+    collisions: tuple[Collision, ...]
+    excluded: tuple[Excluded, ...]
+    missing: tuple[Missing, ...]
+    lookup: Mapping[str, ToolEntry]
+    prompt_lookup: Mapping[str, PromptEntry]
+    resource_lookup: Mapping[str, ResourceEntry]

@@ -1,0 +1,171 @@
+"""Every exception that leaves this package, as one tree.
+
+    HostError
+    ├── ConfigError            a file or a key is wrong; names file, path and fix
+    │   └── NameCollision      collision_policy = "reject" found two owners at first publication
+    ├── InstanceLocked         another host holds the state folder
+    ├── TransportError         one transport life cannot go on
+    │   ├── SpawnFailed        the child could not be started
+    │   ├── TransportClosed    the life has ended; carries exit status and stderr tail
+    │   └── QueueFull          the bounded write queue has no room
+    └── CallError              one call has no result; carries outcome, delivery, fault
+        ├── RpcError           the peer answered with a JSON-RPC error
+        ├── InvalidCall        unknown or withheld name, bad arguments
+        ├── InvalidResult      the peer's answer breaks the protocol
+        ├── Unavailable        not routable, queue full, draining, or the life ended under the call
+        ├── CallTimeout        a deadline passed; names its scope
+        └── InputRefused       input_required that nobody here can answer
+
+Each class carries `error_type`, a low-cardinality label for spans and metrics. Causes are chained.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Delivery = Literal["not_sent", "sent_no_reply", "replied"]
+Fault = Literal["none", "caller", "peer", "host", "policy"]
+Outcome = Literal["ok", "tool_error", "rpc_error", "invalid", "unavailable", "timeout", "cancelled"]
+DeadlineScope = Literal[
+    "queue", "connect", "probe", "attempt", "call", "list", "ack", "shutdown"
+]
+
+
+class HostError(Exception):
+    """Base of everything below; `str()` is a sentence for a person, with the next step."""
+
+    error_type: ClassVar[str] = "host_error"
+
+
+class ConfigError(HostError):
+    """A configuration cannot be used.
+
+    `problems` are complete sentences, each naming file, key path and fix; all are reported at once.
+    """
+
+    error_type = "config_invalid"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class NameCollision(ConfigError):
+    error_type = "name_collision"
+
+
+class InstanceLocked(HostError):
+    error_type = "instance_locked"
+
+
+class TransportError(HostError):
+    error_type = "transport_error"
+
+
+class SpawnFailed(TransportError):
+    error_type = "spawn_failed"
+
+
+class TransportClosed(TransportError):
+    """`exit_code` is negative for a signal (as in subprocess), None where nothing exited."""
+
+    error_type = "transport_closed"
+
+    def __init__(
+        self, message: str, *, exit_code: int | None = None, stderr_tail: str = ""
+    ) -> None:
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+        super().__init__(message)
+
+
+class QueueFull(TransportError):
+    error_type = "queue_full"
+
+
+class CallError(HostError):
+    """One call ended without a result.
+
+    `delivery` says how far it got ("not_sent", "sent_no_reply", "replied"); only "not_sent"
+    proves that nothing was executed.
+    """
+
+    error_type = "call_error"
+    outcome: ClassVar[Outcome] = "unavailable"
+
+    def __init__(
+        self, message: str, *, delivery: Delivery = "not_sent", fault: Fault = "peer"
+    ) -> None:
+        self.delivery: Delivery = delivery
+        self.fault: Fault = fault
+        super().__init__(message)
+
+
+class RpcError(CallError):
+    """The peer's JSON-RPC error, as it came. `code` is 0 where the peer sent no integer."""
+
+    error_type = "rpc_error"
+    outcome = "rpc_error"
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        self.code = code
+        self.rpc_message = message
+        self.data = data
+        super().__init__(
+            f"the server answered with error {code}: {message}",
+            delivery="replied",
+            fault="caller" if code == -32602 else "peer",
+        )
+
+
+class InvalidCall(CallError):
+    """The caller's own mistake: an unknown or withheld name, or bad arguments.
+
+    `unknown` tells the two apart for the API (404 instead of 400).
+    """
+
+    error_type = "invalid_call"
+    outcome = "invalid"
+
+    def __init__(self, message: str, *, unknown: bool = False) -> None:
+        self.unknown = unknown
+        super().__init__(message, delivery="not_sent", fault="caller")
+
+
+class InvalidResult(CallError):
+    error_type = "invalid_result"
+    outcome = "invalid"
+
+    def __init__(self, message: str, *, delivery: Delivery = "replied") -> None:
+        super().__init__(message, delivery=delivery, fault="peer")
+
+
+class Unavailable(CallError):
+    error_type = "unavailable"
+    outcome = "unavailable"
+
+
+class CallTimeout(CallError):
+    error_type = "timeout"
+    outcome = "timeout"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        scope: DeadlineScope,
+        delivery: Delivery = "sent_no_reply",
+        fault: Fault = "peer",
+    ) -> None:
+        self.scope: DeadlineScope = scope
+        super().__init__(message, delivery=delivery, fault=fault)
+
+
+class InputRefused(CallError):
+    """The server asked for input (`input_required`) that no handler here can give."""
+
+    error_type = "input_refused"
+    outcome = "rpc_error"

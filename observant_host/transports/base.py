@@ -1,0 +1,102 @@
+"""What every transport gives: frames out, frames in, and one end.
+
+A transport knows bytes only: no eras, no catalogues, no meaning of ids. It serves exactly one life
+(one child process, one endpoint connection): opened once, ended once, never reopened.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import msgspec
+
+TransportKind = Literal["stdio", "http", "sse", "memory"]
+EndKind = Literal["exit", "eof", "closed", "lost"]
+NoiseKind = Literal["not_json", "oversized", "unterminated"]
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """How a life ended.
+
+    kind: "exit" (the process ended), "eof" (stdout closed while the process lived), "closed" (we
+    closed it), "lost" (connection or pipe broke). `exit_code` is negative for a signal.
+    `stderr_tail` is bounded and masked. `detail` is a sentence for a person.
+    """
+
+    kind: EndKind
+    detail: str
+    exit_code: int | None = None
+    stderr_tail: str = ""
+
+
+class Outbound(msgspec.Struct, frozen=True):
+    """One frame on its way out, with what an HTTP transport must mirror into headers.
+
+    `request_id` is None for notifications and for answers to a server's request. `name` is the
+    value of `Mcp-Name` where the method has one. `mirrored` are `Mcp-Param-*` headers, encoded.
+    """
+
+    frame: bytes
+    method: str
+    request_id: int | None = None
+    version: str | None = None
+    name: str | None = None
+    mirrored: tuple[tuple[str, str], ...] = ()
+
+
+class Sent(Protocol):
+    """What became of a frame handed to `Transport.send`."""
+
+    @property
+    def started(self) -> bool:
+        """True once any byte may have left: from then on delivery is never "not_sent"."""
+
+    def withdraw(self) -> bool:
+        """Take the frame back while no byte of it has left; True if that was possible."""
+
+
+class Receiver(Protocol):
+    """Who a transport talks to. All calls come on the event loop and must not block or raise."""
+
+    def frame_received(self, frame: bytes) -> None:
+        """One complete message, without its delimiter. The bytes belong to the receiver."""
+
+    def noise_received(self, kind: NoiseKind, excerpt: bytes) -> None:
+        """Something that is no message arrived and was dropped (first 512 bytes given)."""
+
+    def request_lost(self, request_id: int, error: Exception) -> None:
+        """This one request can get no answer any more, though the life goes on (HTTP)."""
+
+    def ended(self, end: End) -> None:
+        """The life is over; called exactly once, and nothing is called after it."""
+
+
+class Transport(Protocol):
+    @property
+    def kind(self) -> TransportKind: ...
+
+    @property
+    def pid(self) -> int | None: ...
+
+    @property
+    def stderr_tail(self) -> str:
+        """The last bytes of stderr, bounded and masked; empty where there is none."""
+
+    async def open(self, receiver: Receiver) -> None:
+        """Start. Raises SpawnFailed (or another TransportError) and leaves nothing behind."""
+
+    def send(self, out: Outbound, *, expires: float) -> Sent:
+        """Write now or queue; never blocks.
+
+        `expires` (monotonic seconds): a frame of which no byte was written by then is withdrawn.
+        Raises QueueFull or TransportClosed, both meaning that nothing was sent.
+        """
+
+    def cancel(self, request_id: int) -> bool:
+        """Cancel by closing the request's own stream, where the transport has one (modern HTTP).
+
+        False where cancellation is a notification, which the caller then sends.
+        """
+
+    async def close(self) -> End:
+        """End the life within its bound. Idempotent; callable while sends are stuck."""
