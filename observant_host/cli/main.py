@@ -1,0 +1,114 @@
+"""The entry of `observant-host`: finds the command, prints errors, gives exit codes.
+
+Sub-commands are imported only when they run, so that `--help` and completion stay fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+import click
+
+from observant_host.cli.output import Screen
+from observant_host.errors import CallError, ConfigError, HostError, InstanceLocked, TransportError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Lazy(NamedTuple):
+    """Where a command lives, and its line in the list of commands."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+COMMANDS = {
+    "init": Lazy("init_command", "init", "Make a configuration out of an existing client file."),
+    "run": Lazy("run_command", "run", "Serve until stopped."),
+    "demo": Lazy("demo_command", "demo", "Show everything with servers shipped in the package."),
+    "status": Lazy("status_command", "status", "State, era and reason of every server."),
+    "probe": Lazy("probe_command", "probe", "Negotiate with servers and list what they offer."),
+    "tools": Lazy("catalogue_commands", "tools", "The tools of all servers under unique names."),
+    "prompts": Lazy("catalogue_commands", "prompts", "The prompts of all servers."),
+    "resources": Lazy("catalogue_commands", "resources", "The resources of all servers."),
+    "call": Lazy("call_command", "call", "Call one tool."),
+    "explain": Lazy("explain_command", "explain", "Why a server has its era: every decision."),
+    "allow": Lazy("allow_command", "allow", "Permit one server the bounded legacy handshake."),
+    "config": Lazy("config_commands", "config", "Show or check the effective configuration."),
+    "doctor": Lazy("doctor", "doctor", "Check everything that can be checked, with fixes."),
+}
+"""Every command, in the order in which a person meets them."""
+
+EXIT_BY_OUTCOME = {
+    "ok": 0,
+    "tool_error": 1,
+    "rpc_error": 1,
+    "invalid": 2,
+    "unavailable": 3,
+    "timeout": 4,
+    "cancelled": 130,
+}
+
+
+class LazyGroup(click.Group):
+    """Lists commands from COMMANDS; imports one only to run it or to show its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        lazy = COMMANDS.get(cmd_name)
+        if lazy is None:
+            return None
+        module = importlib.import_module(f"observant_host.cli.{lazy.module}")
+        command: click.Command = getattr(module, lazy.attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.summary) for name, lazy in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Every command has examples: observant-host COMMAND --help",
+)
+@click.option("-v", "--verbose", count=True, help="Say more on stderr (-vv: tracebacks too).")
+@click.option("-q", "--quiet", is_flag=True, help="Only the answer and errors.")
+@click.version_option(package_name="observant-host", prog_name="observant-host")
+@click.pass_context
+def cli(ctx: click.Context, *, verbose: int, quiet: bool) -> None:
+    """Run many MCP servers as one: one catalogue, every era decided on evidence."""
+    ctx.obj = Screen(verbosity=-1 if quiet else verbose)
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code for an error that ended a command."""
+    match error:
+        case CallError():
+            return EXIT_BY_OUTCOME[error.outcome]
+        case ConfigError():
+            return 2
+        case InstanceLocked() | TransportError():
+            return 3
+        case KeyboardInterrupt():
+            return 130
+        case _:
+            return 1
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """One command from argv to exit code; errors become sentences on stderr."""
+    raise NotImplementedError
+
+
+def main() -> NoReturn:
+    """Console script."""
+    sys.exit(run())
