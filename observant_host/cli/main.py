@@ -5,10 +5,11 @@ Sub-commands are imported only when they run, so that `--help` and completion st
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
-import signal
 import sys
+import traceback
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
@@ -70,6 +71,15 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, lazy.attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean `{close[0]}`?" if close else ""
+            ctx.fail(f"There is no command `{args[0]}`.{hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.summary) for name, lazy in COMMANDS.items()])
@@ -86,7 +96,8 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, *, verbose: int, quiet: bool) -> None:
     """Run many MCP servers as one: one catalogue, every era decided on evidence."""
-    ctx.obj = Screen(verbosity=-1 if quiet else verbose)
+    screen = ctx.ensure_object(Screen)
+    screen.verbosity = -1 if quiet else verbose
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -106,7 +117,51 @@ def exit_code_of(error: BaseException) -> int:
 
 def run(argv: Sequence[str] | None = None) -> int:
     """One command from argv to exit code; errors become sentences on stderr."""
-    raise NotImplementedError
+    screen = Screen()
+    try:
+        code = cli.main(args=argv, prog_name="observant-host", standalone_mode=False, obj=screen)
+    except BrokenPipeError:
+        _forget_stdout()
+        return 1
+    except BaseException as error:  # noqa: BLE001 -- the last place: every end becomes a sentence
+        return _report(error, screen)
+    return code if isinstance(code, int) else 0
+
+
+def _report(error: BaseException, screen: Screen) -> int:
+    if screen.verbosity > 1:
+        traceback.print_exception(error, file=screen.err)
+    match error:
+        case click.ClickException():
+            error.show(file=screen.err)
+            return error.exit_code
+        case KeyboardInterrupt() | click.Abort():
+            screen.say("interrupted")
+            return 130
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else 1
+        case ConfigError():
+            for problem in error.problems:
+                screen.fail(problem)
+        case HostError():
+            screen.fail(str(error))
+        case _:
+            screen.fail(_unexpected(error))
+    return exit_code_of(error)
+
+
+def _unexpected(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        return f"the system refused: {error}"
+    return (
+        f"{type(error).__name__}: {error} (this is a defect of observant-host; "
+        "`observant-host -vv …` shows where)"
+    )
+
+
+def _forget_stdout() -> None:
+    """The reader of our pipe went away: nothing more can be said there, at exit neither."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main() -> NoReturn:

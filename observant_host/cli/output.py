@@ -12,12 +12,10 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-import msgspec
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import click
     from rich.console import Console
 
 STATE_STYLES = {
@@ -91,6 +89,8 @@ class Screen:
 
     def json(self, value: Any) -> None:
         """One JSON document on stdout; `msgspec.Raw` inside it passes through byte for byte."""
+        import msgspec
+
         pretty = msgspec.json.format(msgspec.json.encode(value), indent=2)
         self.out.write(pretty.decode() + "\n")
 
