@@ -6,9 +6,12 @@ A transport knows bytes only: no eras, no catalogues, no meaning of ids. It serv
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 TransportKind = Literal["stdio", "http", "sse", "memory"]
 EndKind = Literal["exit", "eof", "closed", "lost"]
@@ -100,3 +103,20 @@ class Transport(Protocol):
 
     async def close(self) -> End:
         """End the life within its bound. Idempotent; callable while sends are stuck."""
+
+
+class GroupKeeper(Protocol):
+    """Who ends the children of a host that was killed; told about every process group.
+
+    Calls come on the event loop and must not block or raise.
+    """
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables each child must be given, by which a lost one is recognised."""
+
+    def watch(self, pgid: int) -> None:
+        """This group exists from now on."""
+
+    def forget(self, pgid: int) -> None:
+        """Called before the group's leader is reaped, so before its number can be used again."""
