@@ -1,7 +1,4 @@
-"""Configuration as frozen values, and the pure step from bytes to them.
-
-Nothing here reads a file, the environment or the clock: `config_files` does.
-"""
+"""The effective configuration as frozen values: what every other room reads."""
 
 from __future__ import annotations
 
