@@ -1,0 +1,384 @@
+"""A scripted MCP server on stdin and stdout, as a real child process (standard library only).
+
+Run it as `python -I -S scripted.py [--option value ...]`; tests use `tests.support.peers.scripted`.
+
+What the server is
+  --era dual|modern|legacy   which of discover and initialize it knows (dual); the other: -32601
+  --name NAME                its serverInfo name ("scripted")
+  --server-version V         its serverInfo version ("1")
+  --instructions TEXT        in the answer to discover or initialize
+  --capabilities JSON        instead of what follows from its tools, prompts and resources
+  --versions V,V             its supportedVersions ("2026-07-28", and if dual the legacy ones)
+  --lenient yes              a legacy server that answers modern-stamped requests too
+
+How it answers the first questions: a CASE is `name` or `name:argument`
+  --discover CASE, --initialize CASE
+      ok | silent | late:SECONDS | error:CODE | error:CODE:JSON_DATA | exit:STATUS | kill:SIGNAL
+      empty (result {}) | null (result null) | both (result and error) | neither | array (a batch)
+      garbage (a line that is no JSON, then silence) | wrong_id | string_id | float_id | null_id
+      close (closes stdout and lives on) | result:JSON (this very result) | unknown (-32601)
+      versions:V,V (discover only) | version:V (initialize only, "" allowed)
+  --discover-then CASE       for its second and later discover (default: the same again)
+  --late-discover SECONDS    besides, send a good DiscoverResult for the first discover this late
+
+What it offers
+  --tools NAME,NAME          ("echo") known names act as below, others answer their own name
+      echo {text} · add {a,b} · slow {s,tag} · mute (never answers) · big {bytes} · fail (isError)
+      rpc_error {code,message,data} · structured {value} · die {status} · kill · garbage · env
+      progress {n,s} (n progress notes) · stall (reads stdin no more) · close (closes stdout)
+      ask {key,method,params} (input_required once; modern) · ask_forever · state (state only)
+      request {method,params} (a request to the client, answer becomes the text)
+      odd {type} (that resultType) · noise (lines that are no messages) · dup (answers twice)
+      orphan (results for ids never asked, then the answer) · pid · spawn (a grandchild; its pid)
+      flood {n} (n log notifications) · stderr {text} · changed {kind} (sends list_changed)
+      add_tool {name} · remove_tool {name} (both say list_changed) · received {method} (a count)
+  --tool-json JSON           a further complete tool object (repeatable)
+  --many N                   N further tools t0000…
+  --prompts A,B · --resources URI,URI · --templates T,T    (none)
+  --page N                   N items a page, with cursors ("c<offset>")
+  --cursor-loop yes          the cursor of the second page is given again and again
+  --list CASE                how */list answers: as CASE above (silent, error:CODE, late:S, …)
+  --list-sleep S             each list answer takes this long
+
+How it behaves as a process
+  --start-delay S            reads and writes nothing for S seconds (says so on stderr)
+  --banner TEXT              written to stdout first ("\\n" allowed)
+  --stderr TEXT · --stderr-flood BYTES     written to stderr first
+  --exit-at-start STATUS     exits before reading anything
+  --exit-first N             the first N starts exit with status 1 (needs --state)
+  --die-after S              exits 1 that long after the first initialize or discover was answered
+  --ignore-eof yes · --ignore-term yes     lives on for --max-life
+  --ping-at-start yes        sends a ping request before anything (legacy)
+  --ask-at-initialized M,M   requests sent to the client at notifications/initialized (legacy)
+  --crlf yes · --split yes (one byte a write) · --noise yes (a log line before each message)
+  --bad-notification-replies yes   answers each notification with an error that has a null id
+
+Recording
+  --log FILE                 appends one JSON line per event: {"t","pid","ev",…}; ev is start, in
+                             (msg), out (id), child (child_pid), eof, term, exit
+  --state FILE               counts starts
+  --max-life S               ends itself after this (60)
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(__file__))  # -I leaves it out
+
+from scripted_tools import Tools, names
+
+MODERN = "2026-07-28"
+LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
+KEY = "io.modelcontextprotocol/"
+REPEATABLE = {"tool-json"}
+
+
+def options(argv):
+    found = {name: [] for name in REPEATABLE}
+    for name, value in zip(argv[::2], argv[1::2], strict=True):
+        key = name.removeprefix("--")
+        if key in REPEATABLE:
+            found[key].append(value)
+        else:
+            found[key] = value
+    return found
+
+
+class Server(Tools):
+    def __init__(self, opt):
+        self.opt = opt
+        self.era = opt.get("era", "dual")
+        self.write_lock = threading.Lock()
+        self.log_lock = threading.Lock()
+        self.log_file = open(opt["log"], "a", buffering=1) if "log" in opt else None
+        self.discovers = 0
+        self.received = {}
+        self.legacy_session = False
+        self.waiting = {}
+        self.next_request = 0
+        self.asked = set()
+        self.cancelled = set()
+        self.tools = [self.tool(name) for name in names(opt.get("tools", "echo"))]
+        self.tools += [json.loads(text) for text in opt["tool-json"]]
+        self.tools += [self.tool(f"t{i:04}") for i in range(int(opt.get("many", 0)))]
+
+    # recording and writing
+
+    def note(self, event, **fields):
+        if self.log_file:
+            line = json.dumps({"t": time.time(), "pid": os.getpid(), "ev": event, **fields})
+            with self.log_lock:
+                self.log_file.write(line + "\n")
+
+    def write(self, data):
+        with self.write_lock:
+            view = memoryview(data)
+            step = 1 if self.opt.get("split") else len(view)
+            try:
+                while view:
+                    view = view[os.write(1, view[:step]) :]
+            except OSError:
+                pass
+
+    def send(self, message):
+        data = message if isinstance(message, bytes) else json.dumps(message).encode()
+        if self.opt.get("noise"):
+            data = b"[log] handling a request\n" + data
+        self.write(data + (b"\r\n" if self.opt.get("crlf") else b"\n"))
+        if isinstance(message, dict):
+            self.note("out", id=message.get("id"), method=message.get("method"))
+
+    def notify(self, method, params=None):
+        self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
+
+    def request(self, method, params, timeout=30):
+        self.next_request += 1
+        key = f"server-{self.next_request}"
+        arrived = threading.Event()
+        self.waiting[key] = [arrived, None]
+        self.send({"jsonrpc": "2.0", "id": key, "method": method, "params": params})
+        arrived.wait(timeout)
+        return self.waiting.pop(key)[1]
+
+    def later(self, seconds, act, *args):
+        timer = threading.Timer(seconds, act, args)
+        timer.daemon = True
+        timer.start()
+
+    def exit(self, status):
+        self.note("exit", status=status)
+        os._exit(status)
+
+    # life
+
+    def run(self):
+        opt = self.opt
+        self.note("start", argv=sys.argv[1:])
+        self.later(float(opt.get("max-life", 60)), os._exit, 99)
+        if opt.get("ignore-term"):
+            signal.signal(signal.SIGTERM, lambda *_: self.note("term"))
+        if "stderr" in opt:
+            os.write(2, opt["stderr"].encode() + b"\n")
+        for _ in range(int(opt.get("stderr-flood", 0)) // 100):
+            os.write(2, b"x" * 99 + b"\n")
+        if "exit-at-start" in opt:
+            self.exit(int(opt["exit-at-start"]))
+        if self.count_start() <= int(opt.get("exit-first", 0)):
+            os.write(2, b"not yet\n")
+            self.exit(1)
+        if "start-delay" in opt:
+            os.write(2, b"downloading packages\n")
+            time.sleep(float(opt["start-delay"]))
+        if "banner" in opt:
+            self.write(opt["banner"].encode() + b"\n")
+        if opt.get("ping-at-start"):
+            threading.Thread(target=self.request, args=("ping", {}), daemon=True).start()
+        with os.fdopen(0, "rb", 65536) as source:
+            for line in source:
+                self.line(line)
+        self.note("eof")
+        while opt.get("ignore-eof"):
+            time.sleep(0.1)
+
+    def count_start(self):
+        if "state" not in self.opt:
+            return 1
+        try:
+            with open(self.opt["state"]) as file:
+                count = int(file.read() or 0) + 1
+        except FileNotFoundError:
+            count = 1
+        with open(self.opt["state"], "w") as file:
+            file.write(str(count))
+        return count
+
+    def line(self, line):
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self.note("bad_input", head=repr(line[:80]))
+            return
+        self.note("in", msg=message if len(line) < 4000 else {**message, "params": "(long)"})
+        method = message.get("method")
+        self.received[method] = self.received.get(method, 0) + 1
+        if method is None:
+            waiting = self.waiting.get(message.get("id"))
+            if waiting:
+                waiting[1] = message
+                waiting[0].set()
+        elif "id" not in message:
+            self.notified(method, message.get("params") or {})
+        elif method == "tools/call" and (message.get("params") or {}).get("name") == "stall":
+            self.text(message, "stalled")
+            time.sleep(3600)
+        elif method in ("tools/call", "prompts/get", "resources/read"):
+            threading.Thread(target=self.asked_for, args=(message,), daemon=True).start()
+        else:
+            self.asked_for(message)
+
+    # protocol
+
+    def notified(self, method, params):
+        if self.opt.get("bad-notification-replies"):
+            error = {"code": -32601, "message": "no such notification"}
+            self.send({"jsonrpc": "2.0", "id": None, "error": error})
+        if method == "notifications/cancelled":
+            self.cancelled.add(params.get("requestId"))
+        if method == "notifications/initialized":
+            for wanted in names(self.opt.get("ask-at-initialized")):
+                threading.Thread(target=self.request, args=(wanted, {}), daemon=True).start()
+
+    def is_modern(self, message):
+        params = message.get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        return isinstance(meta, dict) and KEY + "protocolVersion" in meta
+
+    def result(self, message, result):
+        if self.is_modern(message) and isinstance(result, dict):
+            result = {"resultType": "complete", **result}
+            if message["method"].endswith("/list") or message["method"] == "server/discover":
+                result = {"ttlMs": 0, "cacheScope": "private", **result}
+        self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+    def error(self, message, code, text, data=None):
+        error = {"code": code, "message": text}
+        if data is not None:
+            error["data"] = data
+        self.send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+    def asked_for(self, message):
+        method = message["method"]
+        if method == "server/discover":
+            self.discovers += 1
+            case = self.opt.get("discover", "unknown" if self.era == "legacy" else "ok")
+            if self.discovers > 1:
+                case = self.opt.get("discover-then", case)
+            elif "late-discover" in self.opt:
+                self.later(
+                    float(self.opt["late-discover"]), self.result, message, self.discover_result()
+                )
+            self.play(case, message, self.discover_result())
+        elif method == "initialize":
+            case = self.opt.get("initialize", "unknown" if self.era == "modern" else "ok")
+            self.legacy_session = True
+            self.play(case, message, self.initialize_result(message))
+        elif method == "ping":
+            self.result(message, {})
+        elif self.era == "legacy" and self.is_modern(message) and not self.opt.get("lenient"):
+            self.error(message, -32601, "Method not found")
+        elif method.endswith("/list"):
+            time.sleep(float(self.opt.get("list-sleep", 0)))
+            self.play(self.opt.get("list", "ok"), message, self.page(method, message))
+        elif method == "tools/call":
+            self.call(message)
+        elif method == "prompts/get":
+            text = {"type": "text", "text": json.dumps(message["params"].get("arguments"))}
+            self.result(message, {"messages": [{"role": "user", "content": text}]})
+        elif method == "resources/read":
+            uri = message["params"].get("uri")
+            self.result(message, {"contents": [{"uri": uri, "text": f"content of {uri}"}]})
+        elif method == "completion/complete":
+            self.result(message, {"completion": {"values": ["one", "two"]}})
+        else:
+            self.error(message, -32601, "Method not found")
+
+    def capabilities(self):
+        if "capabilities" in self.opt:
+            return json.loads(self.opt["capabilities"])
+        found = {"tools": {"listChanged": True}} if self.tools else {}
+        if self.opt.get("prompts"):
+            found["prompts"] = {"listChanged": True}
+        if self.opt.get("resources") or self.opt.get("templates"):
+            found["resources"] = {"listChanged": True}
+        return found
+
+    def identity(self):
+        return {
+            "name": self.opt.get("name", "scripted"),
+            "version": self.opt.get("server-version", "1"),
+        }
+
+    def discover_result(self):
+        default = [MODERN, *LEGACY] if self.era == "dual" else [MODERN]
+        found = {
+            "supportedVersions": names(self.opt.get("versions")) or default,
+            "capabilities": self.capabilities(),
+            "_meta": {KEY + "serverInfo": self.identity()},
+        }
+        if "instructions" in self.opt:
+            found["instructions"] = self.opt["instructions"]
+        return found
+
+    def initialize_result(self, message):
+        offered = (message.get("params") or {}).get("protocolVersion")
+        found = {
+            "protocolVersion": offered if offered in LEGACY else LEGACY[0],
+            "capabilities": self.capabilities(),
+            "serverInfo": self.identity(),
+        }
+        if "instructions" in self.opt:
+            found["instructions"] = self.opt["instructions"]
+        return found
+
+    def play(self, case, message, good):
+        name, _, argument = case.partition(":")
+        id_ = message["id"]
+        if name == "ok":
+            self.result(message, good)
+            self.answered()
+        elif name == "late":
+            self.later(float(argument), self.result, message, good)
+        elif name == "error":
+            code, _, data = argument.partition(":")
+            self.error(message, int(code), f"error {code}", json.loads(data) if data else None)
+        elif name == "unknown":
+            self.error(message, -32601, "Method not found")
+        elif name == "exit":
+            os.write(2, b"exiting as told\n")
+            self.exit(int(argument or 1))
+        elif name == "kill":
+            os.kill(os.getpid(), int(argument or 9))
+        elif name == "empty":
+            self.send({"jsonrpc": "2.0", "id": id_, "result": {}})
+        elif name == "null":
+            self.send({"jsonrpc": "2.0", "id": id_, "result": None})
+        elif name == "both":
+            error = {"code": int(argument or -32603), "message": "both"}
+            self.send({"jsonrpc": "2.0", "id": id_, "result": good, "error": error})
+        elif name == "neither":
+            self.send({"jsonrpc": "2.0", "id": id_})
+        elif name == "array":
+            self.send(json.dumps([{"jsonrpc": "2.0", "id": id_, "result": good}]).encode())
+        elif name == "garbage":
+            self.send(b"this is not JSON")
+        elif name == "wrong_id":
+            self.send({"jsonrpc": "2.0", "id": id_ + 1000, "result": good})
+        elif name == "string_id":
+            self.send({"jsonrpc": "2.0", "id": str(id_), "result": good})
+        elif name == "float_id":
+            self.send({"jsonrpc": "2.0", "id": float(id_), "result": good})
+        elif name == "null_id":
+            error = {"code": int(argument or -32600), "message": "unreadable"}
+            self.send({"jsonrpc": "2.0", "id": None, "error": error})
+        elif name == "close":
+            os.close(1)
+        elif name == "result":
+            self.send({"jsonrpc": "2.0", "id": id_, "result": json.loads(argument)})
+        elif name == "versions":
+            self.result(message, {**good, "supportedVersions": names(argument)})
+        elif name == "version":
+            self.result(message, {**good, "protocolVersion": argument})
+        elif name != "silent":
+            raise SystemExit(f"unknown case {case}")
+
+    def answered(self):
+        if "die-after" in self.opt:
+            self.later(float(self.opt.pop("die-after")), self.exit, 1)
+
+
+if __name__ == "__main__":
+    Server(options(sys.argv[1:])).run()
