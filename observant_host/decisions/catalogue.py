@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 from msgspec import Raw
 
+from observant_host.decisions.names import Grant
 from observant_host.decisions.terms import Cause, ExclusionReason, PeerState
+
+
+EntryKind = Literal["tool", "prompt", "resource"]
 
 
 class ListedTool(msgspec.Struct, frozen=True):
@@ -39,12 +44,14 @@ class ListedResource(msgspec.Struct, frozen=True):
 
 
 class Excluded(msgspec.Struct, frozen=True):
-    """An entry that is not offered, and why."""
+    """An entry that is not offered, and why. `local_name` is a URI for a resource, and "" where
+    the entry had no usable name; `detail` is a sentence for a person."""
 
     server: str
     local_name: str
     reason: ExclusionReason
     detail: str = ""
+    kind: EntryKind = "tool"
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -121,9 +128,22 @@ class Missing(msgspec.Struct, frozen=True):
     reason: str
 
 
+class ListingDigest(msgspec.Struct, frozen=True):
+    """A listing with the digest over its bytes, so that an unchanged one is hashed once."""
+
+    listing: Listing
+    digest: str
+
+
 class Catalogue(msgspec.Struct, frozen=True):
     """One immutable view. `lookup` maps every accepted spelling of a tool name to its entry:
-    canonical, api and qualified names. `version` grows by one with each published change."""
+    canonical, api and qualified names. `version` grows by one with each published change.
+
+    `digest` ("sha256:…") is over what is offered under which name, not over who is up: two hosts
+    with one configuration agree on it. `idle_tools` and `idle_prompts` are bare names that nobody
+    serves now: their owner has not listed in this run, or gave them up and the grace runs.
+    `configured` holds every configured server, disabled ones too.
+    """
 
     version: int
     digest: str
@@ -136,3 +156,8 @@ class Catalogue(msgspec.Struct, frozen=True):
     lookup: Mapping[str, ToolEntry]
     prompt_lookup: Mapping[str, PromptEntry]
     resource_lookup: Mapping[str, ResourceEntry]
+    prompt_collisions: tuple[Collision, ...] = ()
+    idle_tools: Mapping[str, Grant] = {}
+    idle_prompts: Mapping[str, Grant] = {}
+    configured: frozenset[str] = frozenset()
+    listings: Mapping[str, ListingDigest] = {}

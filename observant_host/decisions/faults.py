@@ -1,0 +1,58 @@
+"""What an outcome means outside: exit code, API status, and whose fault it is by default.
+
+One table, so that the command line, the JSON API and the metrics can never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from observant_host.decisions.terms import OUTAGES, Cause
+from observant_host.errors import Fault, Outcome
+
+UNKNOWN_NAME_STATUS: Final = 404
+"""The API status of `invalid` where the name does not exist; every other `invalid` is 400."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """`fault` is the default; what is known about the call may say more (see `fault_of_*`)."""
+
+    exit_code: int
+    api_status: int
+    fault: Fault
+
+
+VERDICTS: Final[Mapping[Outcome, Verdict]] = {
+    "ok": Verdict(0, 200, "none"),
+    "tool_error": Verdict(1, 200, "none"),
+    "rpc_error": Verdict(1, 200, "peer"),
+    "invalid": Verdict(2, 400, "caller"),
+    "unavailable": Verdict(3, 503, "peer"),
+    "timeout": Verdict(4, 504, "peer"),
+    "cancelled": Verdict(130, 499, "caller"),
+}
+
+
+def exit_code(outcome: Outcome) -> int:
+    return VERDICTS[outcome].exit_code
+
+
+def api_status(outcome: Outcome, *, unknown: bool = False) -> int:
+    """The HTTP status; `unknown` says that an `invalid` call named something that is not there."""
+    if unknown and outcome == "invalid":
+        return UNKNOWN_NAME_STATUS
+    return VERDICTS[outcome].api_status
+
+
+def fault_of_unavailable(cause: Cause | None) -> Fault:
+    """Whose fault it is that a server takes no calls.
+
+    An outage is the peer's; where a person decides (policy, auth, config) it is policy's; without
+    a cause the host itself said no (starting, draining, disabled, its queue full).
+    """
+    if cause is None:
+        return "host"
+    return "peer" if cause in OUTAGES else "policy"
