@@ -21,7 +21,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 # Work that takes time: telemetry.operation(fact)
 
 
-class PeerStart(Fact):
+class PeerStart(Fact, frozen=True, kw_only=True):
     peer: str
     generation: int
     trigger: str
@@ -29,14 +29,14 @@ class PeerStart(Fact):
     era: str = "unknown"
 
 
-class TransportConnect(Fact):
+class TransportConnect(Fact, frozen=True, kw_only=True):
     peer: str
     generation: int
     transport: str
     pid: int | None = None
 
 
-class EraDecide(Fact):
+class EraDecide(Fact, frozen=True, kw_only=True):
     """One round of negotiation and its decision; `evidence` holds dicts of contracts' shape."""
 
     peer: str
@@ -56,7 +56,7 @@ class EraDecide(Fact):
     evidence: tuple[dict[str, object], ...] = ()
 
 
-class Request(Fact):
+class Request(Fact, frozen=True, kw_only=True):
     """One JSON-RPC request of ours. Span name: the method, and the target if there is one.
 
     `purpose` is "era" or "health" for discover, "list", "call", else "". `target` is the local tool
@@ -82,7 +82,7 @@ class Request(Fact):
     probe_outcome: str | None = None
 
 
-class RoutedCall(Fact):
+class RoutedCall(Fact, frozen=True, kw_only=True):
     """One call from a caller's view; `kind` is tools/call, prompts/get, resources/read, …"""
 
     name: str
@@ -98,7 +98,7 @@ class RoutedCall(Fact):
     cause: str | None = None
 
 
-class CatalogueRefresh(Fact):
+class CatalogueRefresh(Fact, frozen=True, kw_only=True):
     peer: str
     trigger: str
     added: int = 0
@@ -111,7 +111,7 @@ class CatalogueRefresh(Fact):
     truncated: str | None = None
 
 
-class ServerMessage(Fact):
+class ServerMessage(Fact, frozen=True, kw_only=True):
     """A notification or request that a peer sent us (SERVER span by the conventions)."""
 
     peer: str
@@ -124,7 +124,7 @@ class ServerMessage(Fact):
 # Moments: telemetry.count(fact)
 
 
-class PeerStateChanged(Fact):
+class PeerStateChanged(Fact, frozen=True, kw_only=True):
     peer: str
     previous: str
     state: str
@@ -136,7 +136,7 @@ class PeerStateChanged(Fact):
     pid: int | None = None
 
 
-class PeerRestart(Fact):
+class PeerRestart(Fact, frozen=True, kw_only=True):
     peer: str
     reason: str
     generation: int
@@ -147,7 +147,7 @@ class PeerRestart(Fact):
     gave_up: bool = False
 
 
-class EraDropped(Fact):
+class EraDropped(Fact, frozen=True, kw_only=True):
     """A life ended and its era with it; recorded before the next discover."""
 
     peer: str
@@ -156,7 +156,7 @@ class EraDropped(Fact):
     why: str
 
 
-class DeadlineExpired(Fact):
+class DeadlineExpired(Fact, frozen=True, kw_only=True):
     peer: str
     scope: str
     budget_ms: float
@@ -164,19 +164,19 @@ class DeadlineExpired(Fact):
     method: str = ""
 
 
-class RetryScheduled(Fact):
+class RetryScheduled(Fact, frozen=True, kw_only=True):
     peer: str
     reason: str
     attempt: int
     delay_ms: float
 
 
-class RetryDenied(Fact):
+class RetryDenied(Fact, frozen=True, kw_only=True):
     peer: str
     reason: str
 
 
-class FrameDropped(Fact):
+class FrameDropped(Fact, frozen=True, kw_only=True):
     """Noise, orphans, foreign ids, violations: counted, excerpted at debug level, never fatal."""
 
     peer: str
@@ -184,7 +184,7 @@ class FrameDropped(Fact):
     excerpt: str = ""
 
 
-class OperatorAct(Fact):
+class OperatorAct(Fact, frozen=True, kw_only=True):
     verb: str
     peer: str
     principal: str
@@ -192,7 +192,7 @@ class OperatorAct(Fact):
     detail: str = ""
 
 
-class NameDecision(Fact):
+class NameDecision(Fact, frozen=True, kw_only=True):
     """A canonical name was granted, kept, given up, or moved; `what` is one of those words."""
 
     name: str
@@ -202,14 +202,14 @@ class NameDecision(Fact):
     reason: str
 
 
-class ConfigLoaded(Fact):
+class ConfigLoaded(Fact, frozen=True, kw_only=True):
     hash: str
     successful: bool
     problems: int = 0
     detail: str = ""
 
 
-class HostLifecycle(Fact):
+class HostLifecycle(Fact, frozen=True, kw_only=True):
     """The host started, is published, drains, or stopped."""
 
     what: str
@@ -219,13 +219,45 @@ class HostLifecycle(Fact):
 # States: telemetry.level(fact, value)
 
 
-class PeerLevel(Fact):
+class PeerLevel(Fact, frozen=True, kw_only=True):
     """A number about one peer; `metric` is a metric name of this vocabulary, less the prefix."""
 
     peer: str
     metric: str
 
 
-class HostLevel(Fact):
+class HostLevel(Fact, frozen=True, kw_only=True):
     metric: str
     label: str = ""
+
+
+# What one scrape reads of one peer: Telemetry.watch_peers
+
+
+class PeerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One peer at one moment, for the gauges. None means "not known": no series then.
+
+    state, cause, era: values of PeerState, Cause, Era. `expected` is the wish that it be up
+    (enabled and not held). Times are seconds since the epoch, sizes bytes; processes, memory,
+    CPU and descriptors are those of the peer's whole process group.
+    """
+
+    peer: str
+    state: str
+    cause: str | None = None
+    era: str = "unknown"
+    expected: bool = True
+    required: bool = False
+    last_ready_s: float | None = None
+    last_downgrade_s: float | None = None
+    last_refused_s: float | None = None
+    allowance_expires_s: float | None = None
+    tools: int | None = None
+    collisions: int | None = None
+    refresh_failing: bool | None = None
+    inflight: int = 0
+    queued: int = 0
+    processes: int | None = None
+    resident_bytes: int | None = None
+    cpu_seconds: float | None = None
+    open_fds: int | None = None

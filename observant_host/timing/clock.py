@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
@@ -15,6 +23,9 @@ class Clock(Protocol):
         """Nanoseconds since the epoch, UTC."""
 
     async def sleep(self, seconds: float) -> None: ...
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> Timer:
+        """Call back on the loop once `monotonic()` has reached `when`, in an empty context."""
 
 
 class SystemClock:
@@ -28,3 +39,8 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> Timer:
+        loop = asyncio.get_running_loop()
+        delay = max(0.0, when - self.monotonic())
+        return loop.call_later(delay, callback, context=contextvars.Context())

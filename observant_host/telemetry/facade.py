@@ -1,0 +1,295 @@
+"""The one verb: an operation for work that takes time, count for moments, level for states.
+
+Everything the host does is told here once, and goes from here to span, metric, log and record.
+A sink that fails waits and is tried again; it never breaks, slows or loses the caller's work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from observant_host.errors import CallError, HostError, RpcError
+from observant_host.telemetry.finished import Finished as Finished
+from observant_host.telemetry.finished import Sink as Sink
+from observant_host.telemetry.finished import SpanEvent, Starter
+from observant_host.telemetry.propagation import Link as Link
+from observant_host.telemetry.propagation import TraceContext as TraceContext
+from observant_host.telemetry.rules import attributes_of, rule_of
+from observant_host.telemetry.vocabulary import Request, RoutedCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from observant_host.telemetry.rules import Value
+    from observant_host.telemetry.vocabulary import Fact, HostLevel, PeerLevel, PeerSnapshot
+
+_ambient: Final[ContextVar[Operation | None]] = ContextVar("observant_host_operation", default=None)
+
+MAX_EVENTS: Final = 128
+"""Events one operation keeps (the SDK's own limit): a peer's progress cannot grow it."""
+
+
+class Metrics(Protocol):
+    """The part of the metric sink that is not a fact."""
+
+    def level(self, fact: PeerLevel | HostLevel, value: float) -> None: ...
+    def peer_configured(self, peer: str, *, legacy_allowed: bool) -> None: ...
+    def peer_forgotten(self, peer: str) -> None: ...
+    def watch_peers(self, snapshot: Callable[[], Sequence[PeerSnapshot]]) -> None: ...
+    async def render(self, accept: str | None) -> tuple[bytes, str]: ...
+
+
+class Closing(Protocol):
+    """Something behind a sink that has a thread or a queue of its own."""
+
+    async def flush(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Operation:
+    """Work in progress; a context manager, entered and left in one task.
+
+    Ends "ok" unless told otherwise by `end_as` or by the exception that passes through it, which
+    it never swallows: a CallError gives its outcome and error_type, a TimeoutError "timeout",
+    a cancellation "cancelled", anything else "error".
+    """
+
+    __slots__ = (
+        "_began",
+        "_error_type",
+        "_events",
+        "_handle",
+        "_inner_ns",
+        "_links",
+        "_outcome",
+        "_outer",
+        "_parent",
+        "_start_ns",
+        "_telemetry",
+        "_token",
+        "context",
+        "fact",
+    )
+
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        fact: Fact,
+        *,
+        parent: TraceContext | None,
+        links: tuple[Link, ...],
+    ) -> None:
+        self._telemetry = telemetry
+        self._parent = parent
+        self._links = links
+        self._events: list[SpanEvent] = []
+        self._outcome: str | None = None
+        self._error_type: str | None = None
+        self._inner_ns = 0
+        self.fact = fact
+        self.context: TraceContext = _NOT_ENTERED
+
+    def note(self, **changes: object) -> None:
+        """Replace fields of the fact: what was learnt while the work went on."""
+        self.fact = msgspec.structs.replace(self.fact, **changes)
+
+    def event(self, name: str, **attributes: Value) -> None:
+        """A moment inside this operation; kept on the span and in the record."""
+        if len(self._events) < MAX_EVENTS:
+            self._events.append(SpanEvent(name, self._telemetry.wall_ns(), attributes))
+
+    def end_as(self, outcome: str, error_type: str | None = None) -> None:
+        """Say how it ended where no exception says so (a tool's own error, a refusal)."""
+        self._outcome = outcome
+        self._error_type = error_type
+
+    def __enter__(self) -> Operation:
+        telemetry = self._telemetry
+        outer = self._outer = _ambient.get()
+        if self._parent is None:
+            self._parent = outer.context if outer is not None else telemetry.embedding()
+        self._start_ns = telemetry.wall_ns()
+        self.context, self._handle = telemetry.begin(
+            self.fact, parent=self._parent, links=self._links, start_ns=self._start_ns
+        )
+        self._token = _ambient.set(self)
+        self._began = time.perf_counter_ns()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        duration = time.perf_counter_ns() - self._began
+        with contextlib.suppress(ValueError):  # left in another context than it was entered in
+            _ambient.reset(self._token)
+        if error is not None:
+            self._read(error)
+        fact = self.fact
+        outer = self._outer
+        if outer is not None and type(fact) is Request:
+            outer._inner_ns += duration  # noqa: SLF001 - the enclosing operation of this same class
+        self._telemetry.finish(
+            Finished(
+                fact,
+                self.context,
+                outcome=self._outcome or "ok",
+                error_type=self._error_type,
+                start_ns=self._start_ns,
+                duration_ns=duration,
+                parent=self._parent,
+                links=self._links,
+                events=tuple(self._events),
+                inner_ns=self._inner_ns,
+                handle=self._handle,
+            )
+        )
+
+    def _read(self, error: BaseException) -> None:
+        if self._outcome is None:
+            self._outcome, self._error_type = outcome_of(error)
+        fact = self.fact
+        if type(fact) is Request and isinstance(error, RpcError):
+            self.fact = msgspec.structs.replace(fact, rpc_code=error.code)
+            self._error_type = str(error.code)
+        elif type(fact) is RoutedCall:
+            self.fact = _blame(fact, error)
+
+
+def outcome_of(error: BaseException) -> tuple[str, str]:
+    """(outcome, error_type) of an exception, both of low cardinality."""
+    match error:
+        case CallError():
+            return error.outcome, error.error_type
+        case asyncio.CancelledError():
+            return "cancelled", "cancelled"
+        case TimeoutError():
+            return "timeout", "timeout"
+        case HostError():
+            return "error", error.error_type
+        case _:
+            return "error", type(error).__name__
+
+
+def _blame(fact: RoutedCall, error: BaseException) -> RoutedCall:
+    """A call's own exception knows best how far it got and whose fault it was."""
+    if isinstance(error, CallError):
+        return msgspec.structs.replace(fact, fault=error.fault, delivery=error.delivery)
+    if fact.fault != "none":
+        return fact
+    caused = "caller" if isinstance(error, asyncio.CancelledError) else "host"
+    return msgspec.structs.replace(fact, fault=caused)
+
+
+class Telemetry:
+    """What the rest of the host talks to. Built by `telemetry.setup`."""
+
+    def __init__(
+        self,
+        *,
+        starter: Starter,
+        sinks: Sequence[Sink] = (),
+        metrics: Metrics | None = None,
+        closing: Sequence[Closing] = (),
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._starter = starter
+        self._sinks = tuple(sinks)
+        self._metrics = metrics
+        self._closing = tuple(closing)
+        self.wall_ns = wall_ns
+
+    def operation(
+        self, fact: Fact, *, parent: TraceContext | None = None, links: Sequence[Link] = ()
+    ) -> Operation:
+        """Work that takes time; use as `with telemetry.operation(fact) as op:`.
+
+        The parent is, unless given, the operation this task is in, else the embedding program's
+        current OpenTelemetry span, else none.
+        """
+        return Operation(self, fact, parent=parent, links=tuple(links))
+
+    def count(
+        self, fact: Fact, *, parent: TraceContext | None = None, links: Sequence[Link] = ()
+    ) -> TraceContext:
+        """A moment. Returns where it stands in the trace, to be linked to later."""
+        rule = rule_of(fact)
+        outer = _ambient.get()
+        if rule.event is not None and outer is not None:
+            outer.event(rule.event, **attributes_of(fact, "ok", None))
+        around = parent or (outer.context if outer is not None else self.embedding())
+        now = self.wall_ns()
+        context, handle = around, None
+        if rule.span is not None or context is None:
+            context, handle = self.begin(fact, parent=around, links=tuple(links), start_ns=now)
+        self.finish(
+            Finished(fact, context, start_ns=now, parent=around, links=tuple(links), handle=handle)
+        )
+        return context
+
+    def level(self, fact: PeerLevel | HostLevel, value: float) -> None:
+        """A state, as a number; `fact.metric` names it."""
+        if self._metrics is not None:
+            self._metrics.level(fact, value)
+
+    def current(self) -> TraceContext | None:
+        """The operation this task is in."""
+        outer = _ambient.get()
+        return outer.context if outer is not None else None
+
+    def peer_configured(self, peer: str, *, legacy_allowed: bool = False) -> None:
+        """Create at 0 every counter of this peer that an alert reads."""
+        if self._metrics is not None:
+            self._metrics.peer_configured(peer, legacy_allowed=legacy_allowed)
+
+    def peer_forgotten(self, peer: str) -> None:
+        """Remove every series of a peer that left the configuration."""
+        if self._metrics is not None:
+            self._metrics.peer_forgotten(peer)
+
+    def watch_peers(self, snapshot: Callable[[], Sequence[PeerSnapshot]]) -> None:
+        """Say where the states of all peers are read at each scrape: on the loop, at one moment."""
+        if self._metrics is not None:
+            self._metrics.watch_peers(snapshot)
+
+    async def render(self, accept: str | None = None) -> tuple[bytes, str]:
+        """(body, content type) of `/metrics`, made off the loop, at most once a second."""
+        if self._metrics is None:
+            return b"", "text/plain; version=0.0.4; charset=utf-8"
+        return await self._metrics.render(accept)
+
+    async def flush(self) -> None:
+        """Wait until everything told so far is on disk, on stderr, or handed to the exporter."""
+        for one in self._closing:
+            await one.flush()
+
+    async def close(self) -> None:
+        """Flush and end the threads behind the sinks. Idempotent; later facts are lost silently."""
+        for one in self._closing:
+            await one.close()
+
+    # For Operation: one place where identity is given, and one where it all goes out.
+
+    def embedding(self) -> TraceContext | None:
+        return self._starter.ambient()
+
+    def begin(
+        self, fact: Fact, *, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
+    ) -> tuple[TraceContext, object | None]:
+        return self._starter.start(fact, parent=parent, links=links, start_ns=start_ns)
+
+    def finish(self, done: Finished) -> None:
+        for sink in self._sinks:
+            sink.emit(done)
+
+
+_NOT_ENTERED: Final = TraceContext(0, 0)

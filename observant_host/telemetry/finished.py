@@ -1,0 +1,113 @@
+"""What every sink gets: one finished piece of work, or one moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from observant_host.telemetry.rules import Value, attributes_of, rule_of, span_name
+
+if TYPE_CHECKING:
+    from observant_host.telemetry.propagation import Link, TraceContext
+    from observant_host.telemetry.rules import Rule
+    from observant_host.telemetry.vocabulary import Fact
+
+
+class SpanEvent(msgspec.Struct, frozen=True):
+    """Something that happened inside an operation; `time_ns` since the epoch."""
+
+    name: str
+    time_ns: int
+    attributes: dict[str, Value]
+
+
+class Finished:
+    """One fact with its outcome, duration and place in a trace.
+
+    `outcome` is a call outcome, or "error" for a failure that is no call's. `inner_ns` is how
+    much of `duration_ns` was spent in requests made inside it. `handle` belongs to the span sink.
+    """
+
+    __slots__ = (
+        "_attributes",
+        "context",
+        "duration_ns",
+        "error_type",
+        "events",
+        "fact",
+        "handle",
+        "inner_ns",
+        "links",
+        "outcome",
+        "parent",
+        "start_ns",
+    )
+
+    def __init__(
+        self,
+        fact: Fact,
+        context: TraceContext,
+        *,
+        outcome: str = "ok",
+        error_type: str | None = None,
+        start_ns: int = 0,
+        duration_ns: int = 0,
+        parent: TraceContext | None = None,
+        links: tuple[Link, ...] = (),
+        events: tuple[SpanEvent, ...] = (),
+        inner_ns: int = 0,
+        handle: object | None = None,
+    ) -> None:
+        self.fact = fact
+        self.context = context
+        self.outcome = outcome
+        self.error_type = error_type
+        self.start_ns = start_ns
+        self.duration_ns = duration_ns
+        self.parent = parent
+        self.links = links
+        self.events = events
+        self.inner_ns = inner_ns
+        self.handle = handle
+        self._attributes: dict[str, Value] | None = None
+
+    @property
+    def rule(self) -> Rule:
+        return rule_of(self.fact)
+
+    @property
+    def name(self) -> str:
+        return span_name(self.fact)
+
+    @property
+    def attributes(self) -> dict[str, Value]:
+        """Span attributes by their outward keys; built once, read by several sinks."""
+        if self._attributes is None:
+            self._attributes = attributes_of(self.fact, self.outcome, self.error_type)
+        return self._attributes
+
+    def __repr__(self) -> str:
+        return f"Finished({self.fact!r}, {self.outcome!r}, {self.error_type!r})"
+
+
+class Sink(Protocol):
+    """One way out. `emit` may raise: the facade then backs off and tries again later."""
+
+    @property
+    def name(self) -> str:
+        """One of the vocabulary's sinks: span, metric, log, recorder."""
+
+    def emit(self, done: Finished) -> None: ...
+
+
+class Starter(Protocol):
+    """Who gives a new operation its identity: the tracing library, or our own random ids."""
+
+    def start(
+        self, fact: Fact, *, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
+    ) -> tuple[TraceContext, object | None]:
+        """The new context, and a handle that comes back in `Finished.handle`."""
+
+    def ambient(self) -> TraceContext | None:
+        """The embedding program's current span, where it has one."""

@@ -1,0 +1,71 @@
+"""Secrets out of everything that leaves: one masker, made once from the configured values.
+
+It knows each secret as it is, and as JSON, URLs and base64 would write it, because a peer that
+echoes a header or its environment rarely echoes it plainly.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, quote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MASK: Final = "***"
+MIN_LENGTH: Final = 4
+"""Shorter values ("1", "dev", "on") would black out ordinary text and protect nothing."""
+MAX_SECRETS: Final = 4096
+"""Values known at once: far above any configuration, so that a pattern stays in memory."""
+
+
+class Masker:
+    """Replaces every configured secret by `***`, the longest first."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = sorted({s for s in secrets if len(s) >= MIN_LENGTH}, key=len, reverse=True)
+        forms = sorted(
+            {form for secret in known[:MAX_SECRETS] for form in _forms(secret)},
+            key=len,
+            reverse=True,
+        )
+        self._text = re.compile("|".join(map(re.escape, forms))) if forms else None
+        self._bytes = (
+            re.compile(b"|".join(re.escape(f.encode("utf-8", "surrogateescape")) for f in forms))
+            if forms
+            else None
+        )
+
+    def text(self, value: str) -> str:
+        return value if self._text is None else self._text.sub(MASK, value)
+
+    def bytes(self, value: bytes) -> bytes:
+        return value if self._bytes is None else self._bytes.sub(MASK.encode(), value)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield quote(secret, safe="")
+    yield quote_plus(secret)
+    yield from _base64_forms(secret.encode("utf-8", "surrogateescape"))
+
+
+def _base64_forms(raw: bytes) -> Iterator[str]:
+    """The part of base64 text that does not depend on what stands before and after the secret."""
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + raw).decode()
+        start = (0, 2, 3)[shift]
+        stable = encoded.rstrip("=")[start:]
+        if (len(raw) + shift) % 3:
+            stable = stable[:-1]
+        if len(stable) >= 2 * MIN_LENGTH:
+            yield stable
+            yield stable.translate(_URLSAFE)
+
+
+_URLSAFE: Final = str.maketrans("+/", "-_")

@@ -1,0 +1,225 @@
+"""How each fact is told: its span, its log line, its stream of the record. Data, not code.
+
+Span names and attributes follow the OpenTelemetry semantic conventions for MCP where they have a
+word (`mcp.*`, `gen_ai.*`, `jsonrpc.*`, Development status), and `observant_host.*` elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from observant_host.telemetry import vocabulary as v
+
+Value = str | bool | int | float | Sequence[str]
+Stream = Literal["decisions", "traces"]
+Level = Literal["debug", "info", "warning", "error"]
+
+PREFIX: Final = "observant_host."
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One fact's way out.
+
+    span: its name; "" means "the method, and the target where there is one"; None: no span.
+    stream: which half of the record keeps it; None: neither.
+    log: the event of its log line; None: no line. `log_ok` False: only when it did not end ok.
+    level: of the line when all is well; anything else is a warning.
+    event: its name on the operation around it, where there is one.
+    group: where its attributes live below `observant_host.`; `keys` names the exceptions.
+    """
+
+    span: str | None
+    kind: v.SpanKind = "internal"
+    stream: Stream | None = "traces"
+    log: str | None = None
+    log_ok: bool = True
+    level: Level = "info"
+    event: str | None = None
+    group: str = ""
+    keys: Mapping[str, str] = {}
+
+
+COMMON: Final[Mapping[str, str]] = {
+    "peer": PREFIX + "peer.name",
+    "era": PREFIX + "peer.era",
+    "generation": PREFIX + "peer.generation",
+    "method": "mcp.method.name",
+    "version": "mcp.protocol.version",
+    "rpc_code": "rpc.response.status_code",
+    "http_status": "http.response.status_code",
+    "request_id": "jsonrpc.request.id",
+    "uri": "mcp.resource.uri",
+    "pid": "process.pid",
+}
+"""Fields that mean the same in every fact."""
+
+STRINGS: Final = frozenset({"rpc.response.status_code", "jsonrpc.request.id"})
+"""Attributes that the conventions want as strings."""
+
+RULES: Final[Mapping[type[v.Fact], Rule]] = {
+    v.PeerStart: Rule(span="observant_host.peer.start", group="peer.start"),
+    v.TransportConnect: Rule(
+        span="observant_host.transport.connect", kind="client", group="transport"
+    ),
+    v.EraDecide: Rule(
+        span="observant_host.era.decide",
+        stream="decisions",
+        log="era_decided",
+        group="era",
+        keys={
+            "server_name": PREFIX + "server.name",
+            "server_version": PREFIX + "server.version",
+        },
+    ),
+    v.Request: Rule(span="", kind="client", group="request"),
+    v.RoutedCall: Rule(
+        span="observant_host.call",
+        log="call_failed",
+        log_ok=False,
+        group="call",
+        keys={"name": PREFIX + "route.exposed_name", "local_name": PREFIX + "route.local_name"},
+    ),
+    v.CatalogueRefresh: Rule(
+        span="observant_host.catalogue.refresh",
+        log="catalogue_refreshed",
+        group="catalogue",
+        keys={"version": PREFIX + "catalogue.version"},
+    ),
+    v.ServerMessage: Rule(span="", kind="server", group="message"),
+    v.PeerStateChanged: Rule(
+        span="observant_host.peer.state", stream="decisions", log="state_changed", group="state"
+    ),
+    v.PeerRestart: Rule(
+        span="observant_host.peer.restart",
+        stream="decisions",
+        log="peer_restart",
+        level="warning",
+        group="restart",
+    ),
+    v.EraDropped: Rule(
+        span="observant_host.era.drop",
+        stream="decisions",
+        log="era_dropped",
+        group="era",
+        keys={"why": PREFIX + "era.dropped_because"},
+    ),
+    v.DeadlineExpired: Rule(
+        span="observant_host.deadline",
+        log="deadline_exceeded",
+        level="warning",
+        event="deadline.exceeded",
+        group="deadline",
+    ),
+    v.RetryScheduled: Rule(
+        span=None,
+        stream=None,
+        log="retry_scheduled",
+        level="warning",
+        event="retry.scheduled",
+        group="retry",
+    ),
+    v.RetryDenied: Rule(
+        span=None,
+        stream=None,
+        log="retry_denied",
+        level="warning",
+        event="retry.denied",
+        group="retry",
+    ),
+    v.FrameDropped: Rule(
+        span=None,
+        stream=None,
+        log="frame_dropped",
+        level="debug",
+        event="frame.dropped",
+        group="frame",
+    ),
+    v.OperatorAct: Rule(
+        span="observant_host.operator", stream="decisions", log="operator_act", group="operator"
+    ),
+    v.NameDecision: Rule(
+        span="observant_host.name.decide", stream="decisions", log="name_decided", group="name"
+    ),
+    v.ConfigLoaded: Rule(
+        span="observant_host.config.load", stream="decisions", log="config_loaded", group="config"
+    ),
+    v.HostLifecycle: Rule(
+        span="observant_host.host.lifecycle",
+        stream="decisions",
+        log="host_lifecycle",
+        group="host",
+    ),
+}
+
+DECISION_SPANS: Final = frozenset(
+    rule.span for rule in RULES.values() if rule.stream == "decisions" and rule.span
+) | {"observant_host.peer.start", "observant_host.deadline"}
+"""Spans that no sampling ratio ever touches."""
+
+_KEYS: Final[dict[type[v.Fact], tuple[tuple[str, str], ...]]] = {}
+
+
+def rule_of(fact: v.Fact) -> Rule:
+    return RULES[type(fact)]
+
+
+def keys_of(kind: type[v.Fact]) -> tuple[tuple[str, str], ...]:
+    """(field, outward attribute key) of a fact, in the order of its fields."""
+    if (known := _KEYS.get(kind)) is None:
+        rule = RULES[kind]
+        known = tuple(
+            (name, rule.keys.get(name) or COMMON.get(name) or f"{PREFIX}{rule.group}.{name}")
+            for name in kind.__struct_fields__
+        )
+        _KEYS[kind] = known
+    return known
+
+
+def span_name(fact: v.Fact) -> str:
+    name = RULES[type(fact)].span
+    if name:
+        return name
+    method: str = getattr(fact, "method", type(fact).__name__)
+    target: str | None = getattr(fact, "target", None)
+    return f"{method} {target}" if target else method
+
+
+def attributes_of(fact: v.Fact, outcome: str, error_type: str | None) -> dict[str, Value]:
+    """Flat attributes by outward key; None and empty fields left out, no evidence."""
+    out: dict[str, Value] = {}
+    for name, key in keys_of(type(fact)):
+        value = getattr(fact, name)
+        if value is None or value in ("", ()) or name == "evidence":
+            continue
+        if type(value) is tuple:
+            out[key] = [str(item) for item in value]
+        else:
+            out[key] = str(value) if key in STRINGS or not isinstance(value, _PLAIN) else value
+    _add_target(fact, out)
+    out["observant_host.outcome"] = outcome
+    if error_type is not None:
+        out["error.type"] = error_type
+    return out
+
+
+_PLAIN: Final = (str, bool, int, float)
+_TARGET_KEYS: Final = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
+
+
+def _add_target(fact: v.Fact, out: dict[str, Value]) -> None:
+    """The conventions' name of what is called: local on a request, exposed on a call."""
+    if isinstance(fact, v.Request):
+        target = fact.target
+        out.pop(PREFIX + "request.target", None)
+    elif isinstance(fact, v.RoutedCall):
+        target = fact.name
+    else:
+        return
+    key = _TARGET_KEYS.get(fact.method)
+    if key is not None and target:
+        out[key] = target
+    if fact.method == "tools/call":
+        out["gen_ai.operation.name"] = "execute_tool"

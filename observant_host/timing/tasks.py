@@ -1,0 +1,213 @@
+"""Every task has an owner and a name, and a failed one is never lost.
+
+Tasks start in an empty context: a long-lived reader would otherwise carry the trace, and every
+other context variable, of whoever happened to start it, for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from observant_host.timing.clock import Clock
+
+T = TypeVar("T")
+
+
+class EndlessTaskReturned(RuntimeError):
+    """A task that was to run until it is stopped came to its end by itself: a bug of ours."""
+
+
+def spawn(
+    name: str,
+    coro: Coroutine[Any, Any, T],
+    *,
+    on_error: Callable[[str, BaseException], None] | None = None,
+) -> asyncio.Task[T]:
+    """Start a task in an empty context; the caller keeps the reference.
+
+    on_error(name, exception) is called once if it fails; without it, the loop's exception
+    handler is. A cancellation is not a failure.
+    """
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(coro, name=name, context=contextvars.Context())
+    task.add_done_callback(_reporter(name, on_error), context=contextvars.Context())
+    return task
+
+
+def _reporter(
+    name: str, on_error: Callable[[str, BaseException], None] | None
+) -> Callable[[asyncio.Task[Any]], None]:
+    def report(task: asyncio.Task[Any]) -> None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if on_error is not None:
+            on_error(name, error)
+            return
+        task.get_loop().call_exception_handler(
+            {"message": f"task {name} failed", "exception": error, "task": task}
+        )
+
+    return report
+
+
+class OwnerTask:
+    """A task that owns something until it is told to stop.
+
+    `run(stop)` must return soon after `stop` is set; returning earlier is an error. `stop()` only
+    signals, `wait()` only waits, from any task and any number of times.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[Signal], Awaitable[None]],
+        *,
+        on_error: Callable[[str, BaseException], None] | None = None,
+    ) -> None:
+        self._name = name
+        self._run = run
+        self._on_error = on_error
+        self._stop = Signal()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def started(self) -> bool:
+        return self._task is not None
+
+    @property
+    def done(self) -> bool:
+        return self._task is not None and self._task.done()
+
+    def start(self) -> None:
+        """Once in a life; a second time is a RuntimeError."""
+        if self._task is not None:
+            raise RuntimeError(f"task {self._name} was started already")
+        self._task = spawn(self._name, self._guarded(), on_error=self._on_error)
+
+    def stop(self) -> None:
+        """Ask it to end. Idempotent, also before the start."""
+        self._stop.set()
+
+    def cancel(self) -> None:
+        """End it now, where it no longer listens."""
+        self._stop.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def wait(self) -> None:
+        """Until it has ended; raises what it failed with. Cancelling the waiter leaves it alone."""
+        if self._task is None:
+            return
+        done, _ = await asyncio.wait({self._task})
+        for task in done:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    async def _guarded(self) -> None:
+        await self._run(self._stop)
+        if not self._stop.is_set():
+            raise EndlessTaskReturned(f"task {self._name} returned without being asked to stop")
+
+
+class Signal:
+    """Something to wake up for; stays set until cleared. For one loop, like asyncio.Event."""
+
+    __slots__ = ("_set", "_waiters")
+
+    def __init__(self) -> None:
+        self._set = False
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        self._set = True
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def clear(self) -> None:
+        self._set = False
+
+    async def wait(self) -> None:
+        if not self._set:
+            await _first([self], None)
+
+    def watch(self, waiter: asyncio.Future[None]) -> None:
+        """Resolve `waiter` at the next set; `unwatch` it when you no longer wait."""
+        self._waiters.add(waiter)
+
+    def unwatch(self, waiter: asyncio.Future[None]) -> None:
+        self._waiters.discard(waiter)
+
+
+class Latch(Signal, Generic[T]):
+    """Set once, with a value, for ever: how something ended."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._value: T | None = None
+
+    @property
+    def value(self) -> T | None:
+        """What it was released with; None before."""
+        return self._value
+
+    def release(self, value: T) -> bool:
+        """True the first time; later values are ignored."""
+        if self._set:
+            return False
+        self._value = value
+        self.set()
+        return True
+
+    def clear(self) -> None:
+        raise RuntimeError("a latch is never cleared")
+
+
+async def wait_any(clock: Clock, seconds: float | None, *signals: Signal) -> Signal | None:
+    """The first of `signals` (in their order) that is set, or None after `seconds`.
+
+    Waits without a task and without a scope; `seconds` None waits for ever, 0 does not wait.
+    """
+    for signal in signals:
+        if signal.is_set():
+            return signal
+    if seconds is not None and seconds <= 0:
+        return None
+    until = None if seconds is None else clock.monotonic() + seconds
+    await _first(signals, (clock, until) if until is not None else None)
+    return next((signal for signal in signals if signal.is_set()), None)
+
+
+async def _first(
+    signals: tuple[Signal, ...] | list[Signal], until: tuple[Clock, float] | None
+) -> None:
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    for signal in signals:
+        signal.watch(waiter)
+
+    def expire() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    timer = until[0].call_at(until[1], expire) if until else None
+    try:
+        await waiter
+    finally:
+        if timer is not None:
+            timer.cancel()
+        for signal in signals:
+            signal.unwatch(waiter)
