@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PURE = ("wire/", "decisions/", "config.py", "foreign_config.py", "peers/pending.py")
+PURE = ("wire/", "decisions/", "config/", "config.py", "foreign_config.py", "peers/pending.py")
 OTHERS_AT_LEAST = 90.0
 
 

@@ -64,13 +64,8 @@ def answer(name: str, method: str, params: Reply) -> Reply | Refusal:
     cached = {"ttlMs": 60_000, "cacheScope": "public"}
     match method:
         case "server/discover":
-            capabilities = {"tools": {}}
-            return {
-                "supportedVersions": [REVISION],
-                "capabilities": capabilities,
-                **cached,
-                **complete,
-            }
+            offered: Reply = {"supportedVersions": [REVISION], "capabilities": {"tools": {}}}
+            return {**offered, **cached, **complete}
         case "tools/list":
             return {"tools": listed(name), **cached, **complete}
         case "tools/call" if params.get("name") in TOOLS[name]:

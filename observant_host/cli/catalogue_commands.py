@@ -1,0 +1,195 @@
+"""`tools`, `prompts`, `resources`: what all servers offer together, under unique names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from observant_host.cli.options import (
+    command,
+    config_option,
+    json_option,
+    pass_screen,
+    standalone_option,
+)
+from observant_host.cli.session import Session
+from observant_host.cli.words import approximate_tokens
+
+if TYPE_CHECKING:
+    from observant_host.cli.output import Screen
+    from observant_host.cli.source import Listed, Source
+
+Document = dict[str, Any]
+
+
+def _ask(screen: Screen, config: Path | None, kind: Listed, *, standalone: bool) -> bytes:
+    async def listed(source: Source) -> bytes:
+        return await source.catalogue(kind)
+
+    return Session(screen, config).ask(listed, standalone=standalone)
+
+
+@command(
+    "tools",
+    examples=(
+        ("tools", "A table of all tools, and of the names that collided."),
+        ("tools --json", "The whole catalogue, each tool as its server sent it."),
+        ("tools --format openai > tools.json", "The `tools` array of an OpenAI request."),
+        ("tools --cost", "What the descriptions cost a model, roughly, in tokens."),
+    ),
+)
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["openai", "anthropic"]),
+    help="Print the `tools` array of this model API (names made fit for it).",
+)
+@click.option("--cost", is_flag=True, help="Approximate tokens of each description and schema.")
+@json_option
+@standalone_option
+@config_option
+@pass_screen
+def tools(
+    screen: Screen,
+    *,
+    shape: str | None,
+    cost: bool,
+    as_json: bool,
+    standalone: bool,
+    config: Path | None,
+) -> None:
+    """The tools of all servers under unique names."""
+    raw = _ask(screen, config, "tools", standalone=standalone)
+    if shape is not None:
+        screen.json(for_model(raw, shape))
+    elif as_json:
+        screen.json(msgspec.Raw(raw))
+    else:
+        document = msgspec.json.decode(raw)
+        _costs(screen, document) if cost else _tools(screen, document)
+        _remarks(screen, document)
+
+
+def for_model(raw: bytes, shape: str) -> list[Document]:
+    """The routable tools as `tools` of a model API; schemas as their servers sent them."""
+    entries = msgspec.json.decode(raw)["tools"]
+    made = []
+    for entry in entries:
+        if not entry["routable"]:
+            continue
+        schema = entry["tool"].get("inputSchema", {"type": "object"})
+        description = entry["tool"].get("description", "")
+        if shape == "openai":
+            function = {"name": entry["api_name"], "description": description, "parameters": schema}
+            made.append({"type": "function", "function": function})
+        else:
+            made.append(
+                {"name": entry["api_name"], "description": description, "input_schema": schema}
+            )
+    return made
+
+
+def _tools(screen: Screen, document: Document) -> None:
+    screen.table(
+        ("name", "server", "callable", "description"),
+        [
+            (
+                entry["name"],
+                entry["server"],
+                "yes" if entry["routable"] else "no",
+                first_sentence(entry["tool"].get("description") or ""),
+            )
+            for entry in document["tools"]
+        ],
+        fold="description",
+    )
+
+
+def _costs(screen: Screen, document: Document) -> None:
+    costs = [(entry, approximate_tokens(_said(entry["tool"]))) for entry in document["tools"]]
+    screen.table(
+        ("tokens", "name", "server"),
+        [
+            (tokens, entry["name"], entry["server"])
+            for entry, tokens in sorted(costs, key=lambda pair: -pair[1])
+        ],
+    )
+    total = sum(tokens for _, tokens in costs)
+    screen.answer(f"about {total} tokens in all (four bytes of JSON each)")
+
+
+def _said(tool: Document) -> bytes:
+    """What a model is told of a tool: name, description, schema."""
+    told = {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
+    return msgspec.json.encode(told)
+
+
+def first_sentence(text: str, *, at_most: int = 100) -> str:
+    """The beginning of a description, for a table."""
+    sentence = " ".join(text.split()).split(". ", 1)[0]
+    return sentence if len(sentence) <= at_most else sentence[: at_most - 1] + "…"
+
+
+def _remarks(screen: Screen, document: Document) -> None:
+    """Collisions, exclusions and servers that offer nothing now."""
+    for collision in document.get("collisions", ()):
+        others = ", ".join(f"`{other['name']}`" for other in collision["others"])
+        screen.answer(f"`{collision['name']}` is {collision['owner']}'s; also offered: {others}")
+    for excluded in document.get("excluded", ()):
+        screen.answer(
+            f"excluded: `{excluded['local_name']}` of {excluded['server']} ({excluded['reason']})"
+        )
+    for missing in document.get("missing", ()):
+        why = " ".join(filter(None, (missing["cause"], missing["reason"])))
+        screen.answer(f"missing: {missing['server']} is {missing['state']} ({why})")
+
+
+@command(
+    "prompts",
+    examples=(("prompts", "A table of all prompts."), ("prompts --json", "For a machine.")),
+)
+@json_option
+@standalone_option
+@config_option
+@pass_screen
+def prompts(screen: Screen, *, as_json: bool, standalone: bool, config: Path | None) -> None:
+    """The prompts of all servers under unique names."""
+    raw = _ask(screen, config, "prompts", standalone=standalone)
+    if as_json:
+        screen.json(msgspec.Raw(raw))
+        return
+    rows = []
+    for entry in msgspec.json.decode(raw)["prompts"]:
+        prompt = entry["prompt"]
+        arguments = " ".join(str(one.get("name")) for one in prompt.get("arguments") or ())
+        about = first_sentence(prompt.get("description") or "")
+        rows.append((entry["name"], entry["server"], arguments, about))
+    screen.table(("name", "server", "arguments", "description"), rows, fold="description")
+
+
+@command(
+    "resources",
+    examples=(
+        ("resources", "All resources and templates, with the server that owns each."),
+        ("resources --json", "For a machine."),
+    ),
+)
+@json_option
+@standalone_option
+@config_option
+@pass_screen
+def resources(screen: Screen, *, as_json: bool, standalone: bool, config: Path | None) -> None:
+    """The resources and resource templates of all servers."""
+    raw = _ask(screen, config, "resources", standalone=standalone)
+    if as_json:
+        screen.json(msgspec.Raw(raw))
+        return
+    rows = []
+    for entry in msgspec.json.decode(raw)["resources"]:
+        resource = entry["resource"]
+        kind = "template" if "uriTemplate" in resource else "resource"
+        rows.append((entry["uri"], kind, entry["server"], resource.get("name", "")))
+    screen.table(("uri", "kind", "server", "name"), rows, fold="name")
