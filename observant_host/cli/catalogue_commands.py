@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +18,8 @@ from observant_host.cli.session import Session
 from observant_host.cli.words import approximate_tokens
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from observant_host.cli.output import Screen
     from observant_host.cli.source import Listed, Source
 

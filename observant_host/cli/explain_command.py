@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +13,9 @@ from observant_host.cli.words import decision_line, evidence_line
 from observant_host.errors import InvalidCall
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from observant_host.cli.output import Screen
-    from observant_host.cli.source import Source
 
 
 @command(

@@ -11,16 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
-from observant_host.errors import ConfigError, HostError, Unavailable
+from observant_host.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Coroutine
     from typing import Any
 
     from observant_host.cli.output import Screen
-    from observant_host.cli.source import Source
     from observant_host.config import HostConfig
     from observant_host.config_files import Loaded
 

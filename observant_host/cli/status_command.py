@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +20,8 @@ from observant_host.errors import InvalidCall
 from observant_host.timing.clock import SystemClock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from observant_host.cli.output import Screen
     from observant_host.cli.source import Source
 

@@ -1,0 +1,205 @@
+"""What the demo shows, step by step, each with the promises it checks while it shows them.
+
+The story asserts itself: a promise that does not hold is told as broken, and the demo fails.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any, Protocol
+
+from observant_host.errors import CallError
+from observant_host.timing.deadline import deadline
+
+if TYPE_CHECKING:
+    from observant_host.demo.stage import Stage
+    from observant_host.host import Host
+    from observant_host.supervision.peer_state import ServerView
+
+PATIENCE_S = 15.0
+"""How long the story waits for anything: a demo that hangs has failed."""
+
+
+class Teller(Protocol):
+    """Who tells the story to a person."""
+
+    def step(self, title: str) -> None: ...
+
+    def line(self, text: str = "") -> None: ...
+
+    def table(self, columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> None: ...
+
+    def promise(self, text: str, *, kept: bool) -> None: ...
+
+
+class Story:
+    """One telling. `broken` are the promises that did not hold."""
+
+    def __init__(self, host: Host, stage: Stage, tell: Teller) -> None:
+        self.host = host
+        self.stage = stage
+        self.tell = tell
+        self.broken: list[str] = []
+
+    async def whole(self) -> None:
+        await self.discovery()
+        await self.names()
+        await self.legacy_allowed()
+        await self.legacy_refused()
+        await self.late()
+        await self.crash()
+        await self.downgrade()
+        await self.telemetry()
+
+    def promise(self, text: str, kept: object) -> None:
+        """Tell whether a promise holds, and remember a broken one."""
+        if not kept:
+            self.broken.append(text)
+        self.tell.promise(text, kept=bool(kept))
+
+    async def wait(self, server: str, *states: str) -> ServerView:
+        """The server's view once it is in one of `states`; whatever it is when patience ends."""
+        try:
+            async with deadline(
+                PATIENCE_S, scope="connect", peer=server, telemetry=self.host.telemetry
+            ):
+                return await self.host.wait_for(server, *states)
+        except TimeoutError:
+            return self.host.servers[server]
+
+    async def call(self, name: str, **arguments: str) -> Any:
+        """One call, told as a line; the CallResult, or the CallError it ended with."""
+        said = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        try:
+            result = await self.host.call_tool(name, arguments, deadline_s=PATIENCE_S)
+        except CallError as error:
+            self.tell.line(f"call {name}({said})")
+            self.tell.line(f"  -> {error.outcome}: {error}")
+            return error
+        self.tell.line(f"call {name}({said})")
+        self.tell.line(f"  -> {result.text}")
+        return result
+
+    async def discovery(self) -> None:
+        self.tell.step("Six servers start; each gets server/discover, and its answer decides")
+        views = self.host.servers
+        self.tell.table(
+            ("server", "state", "era", "reason", "tools"),
+            [
+                (v.name, v.state, f"{v.era} {v.version or ''}".strip(), v.reason, v.tools)
+                for v in views.values()
+            ],
+        )
+        for name in ("library", "web", "billing"):
+            self.promise(
+                f"{name} is modern, by its DiscoverResult",
+                (views[name].state, views[name].reason) == ("ready", "discover_ok"),
+            )
+
+    async def names(self) -> None:
+        self.tell.step("Two servers offer `search`: both can be called, neither is overwritten")
+        for tool in self.host.catalogue.tools:
+            self.tell.line(f"{tool.name:<14} is {tool.local_name} of {tool.server}")
+        for collision in self.host.catalogue.collisions:
+            others = ", ".join(f"{name} ({server})" for server, name in collision.others)
+            self.tell.line(f"collision: {collision.name} belongs to {collision.owner}; {others}")
+        first = await self.call("search", query="tides")
+        second = await self.call("web/search", query="tides")
+        self.promise("`search` went to library", getattr(first, "server", None) == "library")
+        self.promise("`web/search` went to web", getattr(second, "server", None) == "web")
+
+    async def legacy_allowed(self) -> None:
+        self.tell.step("archive is old, and the configuration allows it: one bounded initialize")
+        view = self.host.servers["archive"]
+        self.evidence(view)
+        self.tell.line(view.detail)
+        self.promise(
+            "archive is legacy, by a valid answer to initialize",
+            (view.state, view.era, view.reason) == ("ready", "legacy", "initialize_ok"),
+        )
+        result = await self.call("find_record", number="1871-04")
+        self.promise("its tool answers", getattr(result, "outcome", None) == "ok")
+
+    async def legacy_refused(self) -> None:
+        self.tell.step(
+            "attic is just as old, and nobody allowed it: refused, and told how to allow"
+        )
+        view = self.host.servers["attic"]
+        self.evidence(view)
+        self.tell.line(view.detail)
+        self.promise(
+            "attic is unavailable by policy",
+            (view.state, view.cause) == ("unavailable", "policy"),
+        )
+        self.promise("the line to add is named", "allow_legacy" in view.detail)
+        asked = self.stage.asked("attic")
+        self.tell.line(f"what attic itself was asked: {', '.join(dict.fromkeys(asked))}")
+        self.promise("attic never received initialize", asked and "initialize" not in asked)
+
+    async def late(self) -> None:
+        self.tell.step("forecast is modern but slow: never mistaken for an old server")
+        view = await self.wait("forecast", "ready")
+        history = await self.host.explain("forecast")
+        for decision in history:
+            self.tell.line(f"{decision['from']} -> {decision['to']}: {decision['reason']}")
+        self.promise(
+            "its first round ended without an answer",
+            any(decision["reason"] == "ambiguous_timeout" for decision in history),
+        )
+        self.promise("it joined late, as modern", (view.state, view.era) == ("ready", "modern"))
+        self.promise(
+            "it never received initialize", "initialize" not in self.stage.asked("forecast")
+        )
+        await self.call("forecast", town="Vik")
+
+    async def crash(self) -> None:
+        self.tell.step("library crashes: its era dies with the process, discover comes first again")
+        before = self.host.servers["library"]
+        asked_before = len(self.stage.asked("library"))
+        self.kill(before)
+        await self.wait("library", "backoff", "starting")
+        lost = await self.call("search", query="tides")
+        self.promise(
+            "while it is down its name is refused, not given to web",
+            isinstance(lost, CallError) and lost.outcome == "unavailable",
+        )
+        after = await self.wait("library", "ready")
+        fresh = self.stage.asked("library")[asked_before:]
+        self.tell.line(f"what the new process was asked: {', '.join(fresh)}")
+        self.promise(
+            "a new process is ready",
+            after.state == "ready"
+            and after.pid != before.pid
+            and after.generation == before.generation + 1,
+        )
+        self.promise("its first request was server/discover", fresh[:1] == ["server/discover"])
+        result = await self.call("search", query="tides")
+        self.promise("`search` is library's again", getattr(result, "server", None) == "library")
+
+    async def downgrade(self) -> None:
+        self.tell.step("billing is rolled back to an old release: the downgrade is refused")
+        self.tell.line("it proved modern before, and its allowance still stands in the file")
+        self.stage.rollback.touch()
+        asked_before = len(self.stage.asked("billing"))
+        self.kill(self.host.servers["billing"])
+        view = await self.wait("billing", "unavailable")
+        self.evidence(view)
+        self.tell.line(view.detail)
+        self.promise("refused with was_modern", view.reason == "was_modern")
+        fresh = self.stage.asked("billing")[asked_before:]
+        self.promise("it never received initialize", fresh and "initialize" not in fresh)
+
+    def kill(self, view: ServerView) -> None:
+        """A crash, as the operating system's out-of-memory killer would do it."""
+        self.tell.line(f"kill -9 {view.pid} ({view.name})")
+        if view.pid is not None:
+            os.kill(view.pid, signal.SIGKILL)
+
+    def evidence(self, view: ServerView) -> None:
+        for one in view.evidence:
+            code = f" ({one['rpc_code']})" if one.get("rpc_code") is not None else ""
+            self.tell.line(f"{view.name}: {one['step']} -> {one['outcome']}{code}")
+
+    async def telemetry(self) -> None:
+        self.tell.step("All of this was measured and recorded")
