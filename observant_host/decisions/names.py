@@ -7,7 +7,7 @@ changes its owner only after the owner gave it up and the grace has passed, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -97,12 +97,139 @@ def assign(
     listers = _listers(claims)
     shared = {name: servers for name, servers in listers.items() if len(servers) > 1}
     if policy == "qualified":
-        return Assigned(granted, {}, {}, (), None)
-    raise NotImplementedError
+        return Assigned(granted, {}, shared, (), None)
+    review = _Review(claims, now_s=now_s, grace_s=grace_s)
+    standing = review.all(granted)
+    fresh = _first_grants(claims, listers, standing=standing, startup_over=startup_over)
+    after = {**standing, **fresh}
+    return Assigned(
+        granted=after,
+        owners={name: grant.owner for name, grant in after.items() if grant.given_up_at is None},
+        listers=shared,
+        changes=(*review.changes, *_granted_changes(fresh, review.ended)),
+        wake_at=_wake_at(after, grace_s),
+    )
 
 
-def _listers(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
-    raise NotImplementedError
+def in_grace(grant: Grant, *, now_s: float, grace_s: float) -> bool:
+    """True while a name that was given up is nobody's. A clock set back never stretches it."""
+    if grant.given_up_at is None:
+        return False
+    return now_s - min(grant.given_up_at, now_s) < grace_s
 
 
-def _unused(x: Iterator[str]) -> None: ...
+class _Review:
+    """Goes over the grants of before: which stand, which are given up, which have ended.
+
+    `ended` is name to former owner of those whose grace has passed: they are free again.
+    """
+
+    def __init__(self, claims: Sequence[Claim], *, now_s: float, grace_s: float) -> None:
+        self.changes: list[NameChange] = []
+        self.ended: dict[str, str] = {}
+        self._now = now_s
+        self._grace = grace_s
+        self._servers = frozenset(claim.server for claim in claims)
+        self._enabled = frozenset(claim.server for claim in claims if claim.enabled)
+        self._listed = {c.server: frozenset(c.names) for c in claims if c.names is not None}
+        self._complete = frozenset(claim.server for claim in claims if claim.complete)
+
+    def all(self, granted: Mapping[str, Grant]) -> dict[str, Grant]:
+        reviewed = ((name, self._one(name, grant)) for name, grant in granted.items())
+        return {name: grant for name, grant in reviewed if grant is not None}
+
+    def _one(self, name: str, grant: Grant) -> Grant | None:
+        if is_reserved(name, self._servers):
+            return self._end(name, grant, reason="reserved")
+        if self._is_over(grant):
+            return self._end(name, grant)
+        if name in self._listed.get(grant.owner, ()) and grant.owner in self._enabled:
+            return self._keep(name, grant)
+        return self._hold(name, grant)
+
+    def _is_over(self, grant: Grant) -> bool:
+        given_up = grant.given_up_at is not None
+        return given_up and not in_grace(grant, now_s=self._now, grace_s=self._grace)
+
+    def _keep(self, name: str, grant: Grant) -> Grant:
+        if grant.given_up_at is None:
+            return grant
+        self.changes.append(NameChange("kept", name, grant.owner, "taken_back"))
+        return Grant(grant.owner)
+
+    def _hold(self, name: str, grant: Grant) -> Grant | None:
+        """Not listed now: given up by a word of the owner or of a person, held otherwise."""
+        if grant.given_up_at is not None:
+            return Grant(grant.owner, min(grant.given_up_at, self._now))
+        reason = self._why_gone(grant.owner)
+        if reason is None:
+            return grant
+        self.changes.append(NameChange("given_up", name, grant.owner, reason))
+        given_up = Grant(grant.owner, self._now)
+        return self._end(name, given_up) if self._is_over(given_up) else given_up
+
+    def _why_gone(self, owner: str) -> str | None:
+        if owner not in self._servers:
+            return "left_config"
+        if owner not in self._enabled:
+            return "disabled"
+        listed_without = owner in self._listed and owner in self._complete
+        return "not_listed" if listed_without else None
+
+    def _end(self, name: str, grant: Grant, *, reason: str = "") -> None:
+        if reason:
+            self.changes.append(NameChange("given_up", name, grant.owner, reason))
+        self.ended[name] = grant.owner
+
+
+def _listers(claims: Sequence[Claim]) -> dict[str, tuple[str, ...]]:
+    """Local name to the enabled servers that list it, in config order."""
+    listers: dict[str, tuple[str, ...]] = {}
+    for claim in claims:
+        if claim.enabled and claim.names is not None:
+            for name in claim.names:
+                listers[name] = (*listers.get(name, ()), claim.server)
+    return listers
+
+
+def _first_grants(
+    claims: Sequence[Claim],
+    listers: Mapping[str, tuple[str, ...]],
+    *,
+    standing: Mapping[str, Grant],
+    startup_over: bool,
+) -> dict[str, Grant]:
+    """Free names, each to the first in config order, once nobody before it can still come."""
+    servers = frozenset(claim.server for claim in claims)
+    ready = _may_be_granted(claims, startup_over=startup_over)
+    return {
+        name: Grant(first)
+        for name, (first, *_) in listers.items()
+        if first in ready and name not in standing and not is_reserved(name, servers)
+    }
+
+
+def _may_be_granted(claims: Sequence[Claim], *, startup_over: bool) -> frozenset[str]:
+    """Servers before which every enabled one is settled."""
+    ready: list[str] = []
+    for claim in claims:
+        ready.append(claim.server)
+        if claim.enabled and not claim.settled and not startup_over:
+            break
+    return frozenset(ready)
+
+
+def _granted_changes(
+    fresh: Mapping[str, Grant], ended: Mapping[str, str]
+) -> tuple[NameChange, ...]:
+    return tuple(
+        NameChange("moved", name, grant.owner, f"from {ended[name]}")
+        if ended.get(name, grant.owner) != grant.owner
+        else NameChange("granted", name, grant.owner, "first_in_order")
+        for name, grant in fresh.items()
+    )
+
+
+def _wake_at(granted: Mapping[str, Grant], grace_s: float) -> float | None:
+    ends = (g.given_up_at + grace_s for g in granted.values() if g.given_up_at is not None)
+    return min(ends, default=None)
