@@ -20,6 +20,7 @@ from observant_host.telemetry.finished import Sink as Sink
 from observant_host.telemetry.finished import SpanEvent, Starter
 from observant_host.telemetry.propagation import Link as Link
 from observant_host.telemetry.propagation import TraceContext as TraceContext
+from observant_host.telemetry.propagation import new_span_id, new_trace_id
 from observant_host.telemetry.rules import attributes_of, rule_of
 from observant_host.telemetry.vocabulary import Request, RoutedCall
 
@@ -228,9 +229,11 @@ class Telemetry:
             outer.event(rule.event, **attributes_of(fact, "ok", None))
         around = parent or (outer.context if outer is not None else self.embedding())
         now = self.wall_ns()
-        context, handle = around, None
-        if rule.span is not None or context is None:
+        handle: object | None = None
+        if rule.span is not None:
             context, handle = self.begin(fact, parent=around, links=tuple(links), start_ns=now)
+        else:
+            context = around or TraceContext(new_trace_id(), new_span_id())
         self.finish(
             Finished(fact, context, start_ns=now, parent=around, links=tuple(links), handle=handle)
         )

@@ -83,7 +83,11 @@ class Request(Fact, frozen=True, kw_only=True):
 
 
 class RoutedCall(Fact, frozen=True, kw_only=True):
-    """One call from a caller's view; `kind` is tools/call, prompts/get, resources/read, …"""
+    """One call from a caller's view; `method` is tools/call, prompts/get, resources/read, …
+
+    `name` is the exposed name as asked for, `local_name` the server's. `queued_ms` was spent
+    waiting for a place with the peer.
+    """
 
     name: str
     method: str
@@ -91,6 +95,7 @@ class RoutedCall(Fact, frozen=True, kw_only=True):
     local_name: str = ""
     era: str = "unknown"
     attempts: int = 0
+    queued_ms: float = 0.0
     deadline_ms: float | None = None
     fault: str = "none"
     delivery: str = "not_sent"

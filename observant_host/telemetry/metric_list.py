@@ -1,0 +1,379 @@
+"""Every metric this host serves: name, kind, help, labels, allowed values, buckets. Data, not code.
+
+Labels are enums, configured names, or names under a budget; nothing that a peer sends becomes a
+label value unchecked. Counters that alerts read are created at 0 with their peer (`eager`): a
+series first seen at 1 has an increase of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from observant_host.decisions.terms import (
+    Cause,
+    Direction,
+    Era,
+    LegacyProbeOutcome,
+    PeerState,
+    ProbeOutcome,
+    Reason,
+    RestartReason,
+)
+
+PREFIX: Final = "observant_host_"
+OTHER: Final = "_OTHER"
+"""What a label says when the value is not one of the allowed ones (semantic conventions' word)."""
+OTHER_TOOL: Final = "_other"
+"""What the tool label says once the budget of called tools is spent."""
+NO_PEER: Final = "_none"
+"""The peer label of a call that no server owns; no configured name can be this."""
+TOOL_BUDGET: Final = 2_000
+"""Called (peer, tool) pairs with series of their own: with three series each, under 10,000."""
+
+Kind = Literal["counter", "gauge", "histogram", "summary"]
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric. `eager`: label values (after `peer`) whose series exist from configuration on."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    allowed: Mapping[str, tuple[str, ...]] = {}
+    buckets: tuple[float, ...] = ()
+    eager: tuple[tuple[str, ...], ...] = ()
+
+
+CALL_BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+OVERHEAD_BUCKETS: Final = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+SEMCONV_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+OUTCOMES: Final = (
+    *("ok", "tool_error", "rpc_error", "invalid", "unavailable", "timeout", "cancelled"),
+    "error",
+)
+FAULTS: Final = ("none", "caller", "peer", "host", "policy")
+SCOPES: Final = ("queue", "connect", "probe", "attempt", "call", "list", "ack", "shutdown")
+RETRY_REASONS: Final = (
+    *("not_sent", "lost", "header_mismatch", "session_lost", "rate_limited"),
+    "input_round",
+)
+DENIAL_REASONS: Final = ("not_idempotent", "budget", "deadline", "unavailable")
+SINKS: Final = ("span", "metric", "log", "recorder", "otlp")
+STREAMS: Final = ("decisions", "traces")
+SPAN_RESULTS: Final = ("exported", "failed", "dropped")
+METHODS: Final = (
+    *("server/discover", "initialize", "ping", "subscriptions/listen", "completion/complete"),
+    *("tools/list", "tools/call", "prompts/list", "prompts/get", "logging/setLevel"),
+    *("resources/list", "resources/read", "resources/templates/list"),
+    *("resources/subscribe", "resources/unsubscribe"),
+    *("tasks/get", "tasks/update", "tasks/cancel", "tasks/result", "tasks/list"),
+)
+RPC_CODES: Final = (
+    *("-32700", "-32600", "-32601", "-32602", "-32603"),
+    *("-32020", "-32021", "-32022"),
+)
+ERROR_TYPES: Final = (
+    *("", *RPC_CODES, "rpc_error", "tool_error", "timeout", "cancelled", "unavailable"),
+    *("invalid_call", "invalid_result", "input_refused", "call_error", "transport_error"),
+    *("transport_closed", "spawn_failed", "queue_full"),
+)
+NOISE: Final = ("not_json", "oversized", "unterminated", "orphan", "violation", "late", "foreign")
+STAGES: Final = ("host", "queue")
+
+
+def _all(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(str(value) for value in values)
+
+
+ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
+    "state": _all(PeerState),
+    "to": _all(PeerState),
+    "cause": _all(Cause),
+    "era": _all(Era),
+    "direction": _all(Direction),
+    "expected": ("true", "false"),
+    "fault": FAULTS,
+    "scope": SCOPES,
+    "stage": STAGES,
+    "sink": SINKS,
+    "stream": STREAMS,
+    "result": SPAN_RESULTS,
+    "mcp_method_name": METHODS,
+    "error_type": ERROR_TYPES,
+    "kind": NOISE,
+}
+"""Labels that mean the same everywhere."""
+
+
+def _metric(
+    name: str,
+    kind: Kind,
+    text: str,
+    *labels: str,
+    buckets: tuple[float, ...] = (),
+    eager: tuple[tuple[str, ...], ...] = (),
+    **allowed: tuple[str, ...],
+) -> Metric:
+    return Metric(
+        name=name if name.startswith("mcp_") else PREFIX + name,
+        kind=kind,
+        help=text,
+        labels=labels,
+        allowed={key: ALLOWED[key] for key in labels if key in ALLOWED} | allowed,
+        buckets=buckets,
+        eager=eager,
+    )
+
+
+_LISTED: Final = (
+    # States, read from one snapshot of all peers at each scrape.
+    _metric("peer_state", "gauge", "1 for the state a peer is in.", "peer", "state"),
+    _metric(
+        "peer_unavailable",
+        "gauge",
+        "1 while a peer is unavailable, by cause; absent otherwise.",
+        *("peer", "cause"),
+    ),
+    _metric("peer_expected", "gauge", "1 where a peer is wished to be up.", "peer"),
+    _metric("peer_required", "gauge", "1 where readiness waits for a peer.", "peer"),
+    _metric(
+        "peer_last_ready_timestamp_seconds",
+        "gauge",
+        "When a peer was last ready; survives restarts of the host.",
+        "peer",
+    ),
+    _metric("peer_era", "gauge", "1 for the protocol era of a peer.", "peer", "era"),
+    _metric(
+        "peer_last_downgrade_timestamp_seconds",
+        "gauge",
+        "When a peer last went from modern to legacy.",
+        "peer",
+    ),
+    _metric(
+        "peer_last_refused_timestamp_seconds",
+        "gauge",
+        "When the policy last refused a peer.",
+        "peer",
+    ),
+    _metric(
+        "legacy_allowance_expiry_timestamp_seconds",
+        "gauge",
+        "When the allowance to speak the legacy era ends.",
+        "peer",
+    ),
+    _metric("inflight_calls", "gauge", "Calls that a peer is working on.", "peer"),
+    _metric("queued_calls", "gauge", "Calls that wait for a place with a peer.", "peer"),
+    _metric("peer_processes", "gauge", "Processes in a peer's process group.", "peer"),
+    _metric(
+        "peer_resident_memory_bytes",
+        "gauge",
+        "Resident memory of a peer's process group.",
+        "peer",
+    ),
+    _metric(
+        "peer_cpu_seconds_total", "counter", "CPU time used by a peer's process group.", "peer"
+    ),
+    _metric("peer_open_fds", "gauge", "Open descriptors of a peer's process group.", "peer"),
+    _metric("catalogue_tools", "gauge", "Tools of a peer in the catalogue.", "peer"),
+    _metric(
+        "catalogue_collisions", "gauge", "Tools of a peer whose bare name another holds.", "peer"
+    ),
+    _metric(
+        "catalogue_refresh_failing", "gauge", "1 while a due refresh of the list fails.", "peer"
+    ),
+    _metric("catalogue_info", "gauge", "1 for the digest of the current catalogue.", "digest"),
+    # Eras.
+    _metric(
+        "probes_total",
+        "counter",
+        "Era probes (server/discover) by outcome.",
+        *("peer", "outcome"),
+        outcome=_all(ProbeOutcome),
+        eager=(("ok",), ("timeout",), ("error",), ("closed",)),
+    ),
+    _metric(
+        "legacy_probes_total",
+        "counter",
+        "Legacy handshakes (initialize) by outcome.",
+        *("peer", "outcome"),
+        outcome=_all(LegacyProbeOutcome),
+    ),
+    _metric(
+        "probe_duration_seconds",
+        "histogram",
+        "How long era probes took, whatever their outcome.",
+        buckets=CALL_BUCKETS,
+    ),
+    _metric(
+        "era_decisions_total",
+        "counter",
+        "Era decisions by direction.",
+        *("peer", "direction"),
+        eager=(("upgrade",), ("downgrade",)),
+    ),
+    _metric(
+        "era_decisions_by_reason_total",
+        "counter",
+        "Era decisions by reason, direction, and whether they were expected.",
+        *("reason", "direction", "expected"),
+        reason=_all(Reason),
+    ),
+    # Calls.
+    _metric(
+        "calls_total",
+        "counter",
+        "Routed calls by outcome and whose fault it was.",
+        *("peer", "outcome", "fault"),
+        outcome=OUTCOMES,
+        eager=(
+            *(("ok", "none"), ("tool_error", "none"), ("rpc_error", "peer"), ("invalid", "peer")),
+            *(("unavailable", "peer"), ("unavailable", "host"), ("unavailable", "policy")),
+            *(("timeout", "peer"), ("timeout", "host"), ("cancelled", "caller")),
+        ),
+    ),
+    _metric(
+        "call_duration_seconds",
+        "histogram",
+        "How long routed calls took, as their callers saw it.",
+        "peer",
+        buckets=CALL_BUCKETS,
+        eager=((),),
+    ),
+    _metric(
+        "overhead_seconds",
+        "histogram",
+        "Time of routed calls that no peer spent: waiting in our queue, or our own work.",
+        "stage",
+        buckets=OVERHEAD_BUCKETS,
+    ),
+    _metric("attempts_total", "counter", "Requests sent for calls.", "peer", eager=((),)),
+    _metric(
+        "retries_total",
+        "counter",
+        "Repeated requests by reason.",
+        *("peer", "reason"),
+        reason=RETRY_REASONS,
+    ),
+    _metric(
+        "retry_denied_total",
+        "counter",
+        "Requests that were not repeated, by reason.",
+        "reason",
+        reason=DENIAL_REASONS,
+    ),
+    _metric(
+        "deadline_exceeded_total",
+        "counter",
+        "Deadlines that passed, by scope.",
+        *("peer", "scope"),
+        eager=(("queue",), ("attempt",), ("call",)),
+    ),
+    _metric(
+        "tool_calls_total",
+        "counter",
+        "Calls of tools by outcome; only tools that were called, under a budget.",
+        *("peer", "tool", "outcome"),
+        outcome=OUTCOMES,
+    ),
+    _metric(
+        "tool_duration_seconds",
+        "summary",
+        "How long calls of tools took; only tools that were called, under a budget.",
+        *("peer", "tool"),
+    ),
+    _metric(
+        "mcp_client_operation_duration_seconds",
+        "histogram",
+        "Duration of MCP requests as the client saw them (OpenTelemetry semantic conventions).",
+        *("mcp_method_name", "era", "error_type"),
+        buckets=SEMCONV_BUCKETS,
+    ),
+    # Lives.
+    _metric(
+        "peer_restarts_total",
+        "counter",
+        "Lives that were begun again after one ended.",
+        "peer",
+        eager=((),),
+    ),
+    _metric(
+        "restarts_by_reason_total",
+        "counter",
+        "Lives that were begun again, by reason.",
+        "reason",
+        reason=_all(RestartReason),
+    ),
+    _metric(
+        "peer_transitions_total",
+        "counter",
+        "Changes of a peer's state, by the state it went to.",
+        *("peer", "to"),
+        eager=(("ready",), ("degraded",), ("backoff",), ("unavailable",)),
+    ),
+    _metric(
+        "frames_dropped_total",
+        "counter",
+        "What peers sent that was no message, or none that anybody waited for.",
+        *("peer", "kind"),
+    ),
+    # The host and its own telemetry.
+    _metric(
+        "config_last_reload_successful", "gauge", "1 while the last reading of the config was good."
+    ),
+    _metric("config_info", "gauge", "1 for the hash of the effective configuration.", "hash"),
+    _metric(
+        "event_loop_lag_seconds",
+        "histogram",
+        "How much later than asked the event loop wakes a sleeper.",
+        buckets=LAG_BUCKETS,
+    ),
+    _metric("telemetry_spans_total", "counter", "Spans for the OTLP exporter.", "result"),
+    _metric("telemetry_sink_up", "gauge", "1 while a sink accepts what it is given.", "sink"),
+    _metric("record_bytes", "gauge", "Size of the record on disk.", "stream"),
+    _metric(
+        "record_lost_total", "counter", "Spans that the record could not keep.", "stream"
+    ),
+    _metric(
+        "label_overflow_total",
+        "counter",
+        "Observations put under the catch-all label because a budget was spent.",
+        "metric",
+    ),
+    _metric("metrics_render_seconds", "gauge", "How long the previous scrape took to render."),
+    _metric("build_info", "gauge", "1, with the version of this host.", "version", "python"),
+)  # fmt: skip
+
+METRICS: Final[Mapping[str, Metric]] = {metric.name: metric for metric in _LISTED}
+
+SNAPSHOT: Final = frozenset(
+    PREFIX + name
+    for name in (
+        *("peer_state", "peer_unavailable", "peer_expected", "peer_required", "peer_era"),
+        *("peer_last_ready_timestamp_seconds", "peer_last_downgrade_timestamp_seconds"),
+        *("peer_last_refused_timestamp_seconds", "legacy_allowance_expiry_timestamp_seconds"),
+        *("inflight_calls", "queued_calls", "peer_processes", "peer_resident_memory_bytes"),
+        *("peer_cpu_seconds_total", "peer_open_fds", "catalogue_tools", "catalogue_collisions"),
+        *("catalogue_refresh_failing", "catalogue_info", "config_info"),
+        *("config_last_reload_successful", "telemetry_spans_total", "telemetry_sink_up"),
+        *("record_bytes", "record_lost_total", "metrics_render_seconds"),
+    )
+)
+"""Metrics made at each scrape instead of being kept."""
+
+NOT_YET_EMITTED: Final = (
+    PREFIX + "subscription_up",
+    PREFIX + "subscription_reconnects_total",
+    PREFIX + "subscription_gap_seconds_total",
+    PREFIX + "pin_drift",
+    PREFIX + "http_requests_total",
+    PREFIX + "auth_failures_total",
+    PREFIX + "clients",
+    "mcp_server_operation_duration_seconds",
+)
+"""Names that are spoken for: they appear with listening, pins, and the northbound service."""
