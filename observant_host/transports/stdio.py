@@ -1,23 +1,57 @@
-"""One child process and its three pipes, as a transport life."""
+"""One child process and its three pipes, as a transport life.
+
+Reading, writing and ending share no lock: bytes move in callbacks of the loop, and one task per
+child waits for its end and carries it out. So a peer that is stuck in any of the three delays
+neither the others nor any other peer.
+
+Source: MCP 2026-07-28 basic/transports/stdio.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+import signal
+from typing import TYPE_CHECKING, Final, Literal
+
+from observant_host.errors import TransportClosed
+from observant_host.timing.deadline import DeadlinePassed, deadline
+from observant_host.timing.tasks import Latch, Signal, spawn, wait_any
+from observant_host.transports.base import End
+from observant_host.transports.child import add_reader, add_writer, start_child
+from observant_host.transports.drain import CHUNK_BYTES, drained
+from observant_host.transports.endings import end_detail
+from observant_host.transports.environment import base_environment
+from observant_host.transports.outbox import Outbox
+from observant_host.transports.stderr_tail import StderrTail
+from observant_host.wire.ndjson import LineSplitter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import asyncio
+    from collections.abc import Callable, Mapping
 
     from observant_host.config import StdioServer
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
-    from observant_host.transports.base import End, GroupKeeper, Outbound, Receiver, Sent
-    from observant_host.transports.child import StartGate
+    from observant_host.transports.base import EndKind, GroupKeeper, Outbound, Receiver, Sent
+    from observant_host.transports.child import Child, StartGate
+
+EXIT_GRACE_S: Final = 0.5
+"""Between the end of a pipe and the exit it usually announces: an exit has a status to tell."""
+
+QUIET_SHARE: Final = 0.4
+"""Of `shutdown_timeout_s`, for ending by itself without stdin; real servers take 0 to 2 s."""
+TERM_SHARE: Final = 0.4
+"""Of the same, after SIGTERM; the rest is for SIGKILL, which needs no time but the kernel's."""
+
+QUEUE_MESSAGES: Final = 2
+"""Of the largest size, may wait to be written: the memory that one stuck peer can hold."""
+
+NOISE_EXCERPT_BYTES: Final = 512
 
 
 class StdioTransport:
-    """A server started as a child process (MCP 2026-07-28 basic/transports/stdio).
+    """A server started as a child process.
 
     `max_message_bytes` bounds one inbound line; `shutdown_timeout_s` bounds `close()` as a whole.
     """
@@ -38,26 +72,288 @@ class StdioTransport:
         clock: Clock,
         host_environment: Mapping[str, str] = os.environ,
     ) -> None:
-        raise NotImplementedError
+        self._name = name
+        self._launch = launch
+        self._max_message_bytes = max_message_bytes
+        self._shutdown_timeout_s = shutdown_timeout_s
+        self._masker = masker
+        self._guardian = guardian
+        self._starts = starts
+        self._telemetry = telemetry
+        self._clock = clock
+        self._host_environment = host_environment
+        self._lines = LineSplitter(max_message_bytes)
+        self._tail = StderrTail(masker)
+        self._child: Child | None = None
+        self._outbox: Outbox | None = None
+        self._receiver: Receiver | None = None
+        self._opened = False
+        self._closing = Signal()
+        self._stdout_ended = Signal()
+        self._stdin_lost = Signal()
+        self._finished: Latch[End] = Latch()
+        self._end: End | None = None
+        self._owner: asyncio.Task[None] | None = None
 
     @property
     def pid(self) -> int | None:
-        """Of the direct child; also its process group and session."""
-        raise NotImplementedError
+        """Of the direct child while it lives; also its process group and session."""
+        return self._child.pid if self._child is not None else None
 
     @property
     def stderr_tail(self) -> str:
-        raise NotImplementedError
+        return self._tail.text()
 
     async def open(self, receiver: Receiver) -> None:
-        raise NotImplementedError
+        if self._opened or self._closing.is_set():
+            raise TransportClosed(f'server "{self._name}": this life was already used')
+        self._opened = True
+        try:
+            child = await start_child(
+                self._name,
+                tuple(self._launch.command),
+                cwd=self._launch.cwd,
+                environment=self._environment(),
+                gate=self._starts,
+            )
+        except BaseException:
+            self._finished.release(self._never_ran())
+            raise
+        self._began(child, receiver)
 
     def send(self, out: Outbound, *, expires: float) -> Sent:
-        raise NotImplementedError
+        outbox = self._outbox
+        if outbox is None:
+            raise self._closed_error()
+        try:
+            return outbox.put(out.frame, expires=expires)
+        except OSError as error:
+            self._lose_stdin()
+            raise self._closed_error() from error
 
     def cancel(self, request_id: int) -> bool:
         """Always False: on stdio cancellation is a notification."""
         return False
 
     async def close(self) -> End:
-        raise NotImplementedError
+        self._closing.set()
+        self._outbox = None
+        if not self._opened:
+            self._opened = True
+            self._finished.release(self._never_ran())
+        await self._finished.wait()
+        return self._finished.value or self._never_ran()
+
+    # beginning
+
+    def _environment(self) -> dict[str, str]:
+        launch = self._launch
+        own = base_environment(self._host_environment, launch.env_inherit, launch.env)
+        return own | dict(self._guardian.environment if self._guardian else {})
+
+    def _began(self, child: Child, receiver: Receiver) -> None:
+        self._child, self._receiver = child, receiver
+        if self._guardian is not None:
+            self._guardian.watch(child.pid)
+        add_reader(child.stdout, self._read_stdout)
+        add_reader(child.stderr, self._read_stderr)
+        if not self._closing.is_set():
+            self._outbox = Outbox(
+                StdinPipe(child, self._flush),
+                now=self._clock.monotonic,
+                max_bytes=QUEUE_MESSAGES * self._max_message_bytes,
+            )
+        self._owner = spawn(f"stdio {self._name}", self._live(child))
+
+    # bytes
+
+    def _read_stdout(self) -> None:
+        child = self._child
+        if child is None or (data := _read(child.stdout)) is None:
+            return
+        if data:
+            self._take(data)
+        else:
+            child.close("stdout")
+            self._stdout_ended.set()
+
+    def _take(self, data: bytes) -> None:
+        receiver = self._receiver
+        if receiver is None:
+            return  # the end was reported: a grandchild still writes
+        for line in self._lines.feed(data):
+            if line[0] in _MESSAGE_STARTS:
+                receiver.frame_received(line)
+            else:
+                self._odd_line(receiver, line)
+        for excerpt in self._lines.take_oversized():
+            receiver.noise_received("oversized", self._masker.bytes(excerpt))
+
+    def _odd_line(self, receiver: Receiver, line: bytes) -> None:
+        stripped = line.strip()
+        if not stripped:
+            return
+        if stripped[0] in _MESSAGE_STARTS:
+            receiver.frame_received(stripped)
+        else:
+            receiver.noise_received("not_json", self._excerpt(line))
+
+    def _excerpt(self, line: bytes) -> bytes:
+        """Masked before it is cut, so that no secret is cut in two."""
+        return self._masker.bytes(line[: 4 * NOISE_EXCERPT_BYTES])[:NOISE_EXCERPT_BYTES]
+
+    def _read_stderr(self) -> None:
+        child = self._child
+        if child is None or (data := _read(child.stderr)) is None:
+            return
+        if data:
+            self._tail.add(data)
+        else:
+            child.close("stderr")
+
+    def _flush(self) -> None:
+        if self._outbox is not None:
+            try:
+                self._outbox.flush()
+            except OSError:
+                self._lose_stdin()
+
+    def _lose_stdin(self) -> None:
+        self._drop_outbox()
+        self._stdin_lost.set()
+
+    def _drop_outbox(self) -> None:
+        if self._outbox is not None:
+            self._outbox.clear()
+            self._outbox = None
+
+    # the end
+
+    async def _live(self, child: Child) -> None:
+        try:
+            kind = await self._first_end(child)
+            if kind != "closed":
+                self._report(kind, child)
+            await self._end_group(child)
+        finally:
+            child.signal_group(signal.SIGKILL)
+            if self._end is None:
+                self._report("closed", child)
+            self._release(child)
+
+    async def _first_end(self, child: Child) -> EndKind:
+        woken = await wait_any(
+            self._clock, None, child.exited, self._closing, self._stdout_ended, self._stdin_lost
+        )
+        if woken is self._closing:
+            return "closed"
+        await wait_any(self._clock, EXIT_GRACE_S, child.exited, self._closing)
+        if child.exited.is_set():
+            return "exit"
+        return "eof" if self._stdout_ended.is_set() else "lost"
+
+    async def _end_group(self, child: Child) -> None:
+        """Close stdin, wait, SIGTERM, wait, SIGKILL: MCP basic/transports/stdio › Shutdown."""
+        self._drop_outbox()
+        child.close("stdin")
+        gone = False
+        if not child.exited.is_set():
+            gone = await self._gone_within(QUIET_SHARE, child.exited, self._stdout_ended)
+        if not gone:
+            child.signal_group(signal.SIGTERM)
+            await self._gone_within(TERM_SHARE, child.exited, self._stdout_ended)
+        child.signal_group(signal.SIGKILL)
+        await self._gone_within(1 - QUIET_SHARE - TERM_SHARE, child.exited)
+
+    async def _gone_within(self, share: float, *signals: Signal) -> bool:
+        """All of them; an open stdout means that somebody of the group still lives."""
+        seconds = share * self._shutdown_timeout_s
+        bound = deadline(
+            seconds, scope="shutdown", peer=self._name, telemetry=self._telemetry, clock=self._clock
+        )
+        try:
+            async with bound:
+                for one in signals:
+                    await one.wait()
+        except DeadlinePassed:
+            return False
+        return True
+
+    def _report(self, kind: EndKind, child: Child) -> None:
+        """Deliver what is still in the pipes, then the end, then nothing more."""
+        for data in drained(child.stdout):
+            self._take(data)
+        for data in drained(child.stderr):
+            self._tail.add(data)
+        receiver = self._receiver
+        if receiver is not None and (rest := self._lines.end()):
+            receiver.noise_received("unterminated", self._excerpt(rest))
+        self._receiver = None
+        self._drop_outbox()
+        self._end = self._describe(kind, child)
+        if receiver is not None:
+            receiver.ended(self._end)
+
+    def _describe(self, kind: EndKind, child: Child) -> End:
+        tail, code = self.stderr_tail, child.exited.value
+        exited = child.exited.is_set()
+        detail = end_detail(self._name, kind, exit_code=code, exited=exited, stderr_tail=tail)
+        return End(kind=kind, detail=detail, exit_code=code, stderr_tail=tail)
+
+    def _release(self, child: Child) -> None:
+        if self._guardian is not None and child.exited.is_set():
+            self._guardian.forget(child.pid)
+        child.reap()
+        self._child = None
+        self._finished.release(self._end or self._never_ran())
+
+    def _never_ran(self) -> End:
+        return End(kind="closed", detail=f'server "{self._name}" was closed before it ran')
+
+    def _closed_error(self) -> TransportClosed:
+        if self._end is not None:
+            return TransportClosed(
+                self._end.detail,
+                exit_code=self._end.exit_code,
+                stderr_tail=self._end.stderr_tail,
+            )
+        if self._stdin_lost.is_set():
+            return TransportClosed(f'server "{self._name}" has closed its stdin')
+        if self._closing.is_set():
+            return TransportClosed(f'server "{self._name}" is being closed')
+        return TransportClosed(f'server "{self._name}" is not started')
+
+
+class StdinPipe:
+    """The child's stdin as an outbox wants it."""
+
+    def __init__(self, child: Child, on_writable: Callable[[], None]) -> None:
+        self._child = child
+        self._on_writable = on_writable
+
+    def write(self, data: bytes | memoryview) -> int:
+        try:
+            return os.write(self._child.stdin, data)
+        except BlockingIOError:
+            return 0
+
+    def want_writable(self, wanted: bool) -> None:
+        if self._child.stdin < 0:
+            return
+        if wanted:
+            add_writer(self._child.stdin, self._on_writable)
+        else:
+            self._child.loop.remove_writer(self._child.stdin)
+
+
+_MESSAGE_STARTS: Final = b"{["
+
+
+def _read(fd: int) -> bytes | None:
+    """One chunk, b"" at the end, None where there is nothing now."""
+    try:
+        return os.read(fd, CHUNK_BYTES)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
