@@ -35,8 +35,12 @@ STATE_STYLES = {
 
 def printable(text: object) -> str:
     """`text` without control characters (C0, C1, DEL); newlines and tabs become one space."""
-    words = str(text).replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
-    return "".join(c for c in words if c >= " " and not "\x7f" <= c <= "\x9f")
+    return harmless(" ".join(str(text).replace("\t", " ").splitlines()))
+
+
+def harmless(text: str) -> str:
+    """`text` without control characters, but with its lines and tabs."""
+    return "".join(c for c in text if c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f"))
 
 
 def wants_style(stream: TextIO) -> bool:
@@ -119,6 +123,7 @@ class Screen:
         self.console(self.out).print(table)
 
     def _write(self, stream: TextIO, text: str, style: str) -> None:
+        text = harmless(text)
         if style and wants_style(stream):
             from rich.text import Text
 

@@ -1,0 +1,110 @@
+"""What a pipe gets, what a terminal gets, and what no server can do to either."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+import pytest
+
+from observant_host.cli.output import Screen, aligned, printable
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def plain() -> Screen:
+    return Screen(out=io.StringIO(), err=io.StringIO())
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    return Screen(out=Terminal(), err=Terminal())
+
+
+def shown(screen: Screen) -> str:
+    assert isinstance(screen.out, io.StringIO)
+    return screen.out.getvalue()
+
+
+def remarked(screen: Screen) -> str:
+    assert isinstance(screen.err, io.StringIO)
+    return screen.err.getvalue()
+
+
+def test_a_pipe_gets_aligned_plain_columns() -> None:
+    assert aligned(("name", "era"), [("library", "modern"), ("x", "legacy")]) == (
+        "NAME     ERA\nlibrary  modern\nx        legacy\n"
+    )
+
+
+def test_a_table_without_a_terminal_has_no_escape_codes(plain: Screen) -> None:
+    plain.table(("state",), [("ready",)])
+    plain.fail("something")
+    assert "\x1b" not in shown(plain) + remarked(plain)
+
+
+def test_a_table_on_a_terminal_is_coloured(terminal: Screen) -> None:
+    terminal.table(("state",), [("ready",)])
+    assert "\x1b[" in shown(terminal)
+
+
+def test_no_color_is_honoured(terminal: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal.table(("state",), [("ready",)])
+    terminal.say("hello", style="red")
+    assert "\x1b" not in shown(terminal) + remarked(terminal)
+    assert not terminal.live
+
+
+@pytest.mark.parametrize("nasty", ["\x1b[31mred\x1b[0m", "a\x07b", "c\x9b31m", "bell\x7f"])
+def test_a_server_cannot_send_control_codes_to_a_terminal(terminal: Screen, nasty: str) -> None:
+    terminal.table(("text",), [(nasty,)])
+    terminal.answer(nasty)
+    assert nasty not in shown(terminal)
+    assert all(c not in shown(terminal) for c in "\x07\x7f\x9b")
+
+
+def test_the_answer_keeps_its_lines(plain: Screen) -> None:
+    plain.answer("one\n\ttwo\rthree")
+    assert shown(plain) == "one\n\ttwothree\n"
+
+
+def test_markup_in_a_servers_words_is_only_text(terminal: Screen) -> None:
+    terminal.table(("text",), [("[bold]not bold[/bold]",)])
+    assert "[bold]not bold[/bold]" in shown(terminal)
+
+
+def test_quiet_keeps_the_answer_and_the_errors(plain: Screen) -> None:
+    plain.verbosity = -1
+    plain.say("a remark")
+    plain.answer("the answer")
+    plain.fail("an error")
+    assert shown(plain) == "the answer\n"
+    assert remarked(plain) == "error: an error\n"
+
+
+def test_details_come_only_when_asked_for(plain: Screen) -> None:
+    plain.detail("hidden")
+    plain.verbosity = 1
+    plain.detail("seen")
+    assert remarked(plain) == "seen\n"
+
+
+def test_json_keeps_what_a_server_sent(plain: Screen) -> None:
+    plain.json(
+        {"result": msgspec.Raw(b'{"n":1.0,"big":123456789012345678901234567890,"z":1,"a":2}')}
+    )
+    assert '"n": 1.0' in shown(plain)
+    assert "123456789012345678901234567890" in shown(plain)
+    assert shown(plain).index('"z"') < shown(plain).index('"a"')
+
+
+def test_newlines_cannot_break_a_row() -> None:
+    assert printable("a\nb\tc\r\nd") == "a b c d"
