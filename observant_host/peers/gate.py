@@ -9,11 +9,15 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from observant_host.errors import CallError, CallTimeout, Unavailable
+from observant_host.errors import CallTimeout, Unavailable
 from observant_host.timing.deadline import DeadlinePassed, deadline
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from observant_host.errors import CallError
     from observant_host.telemetry.facade import Telemetry
+    from observant_host.timing.clock import Clock
 
 
 class Gate:
@@ -30,12 +34,14 @@ class Gate:
         queue_max: int,
         queue_timeout_s: float,
         telemetry: Telemetry,
+        clock: Clock,
     ) -> None:
         self._peer = peer
         self._max_in_flight = max_in_flight
         self._queue_max = queue_max
         self._queue_timeout_s = queue_timeout_s
         self._telemetry = telemetry
+        self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.in_flight = 0
 
@@ -72,6 +78,7 @@ class Gate:
                 peer=self._peer,
                 telemetry=self._telemetry,
                 method=method,
+                clock=self._clock,
             ):
                 await place
         except DeadlinePassed as passed:
@@ -96,12 +103,12 @@ class Gate:
                 return
         self.in_flight -= 1
 
-    def fail_waiting(self, error: CallError) -> None:
-        """End every waiting call at once: the life they waited for is over."""
+    def fail_waiting(self, error: Callable[[], CallError]) -> None:
+        """End every waiting call at once, each with its own error: their life is over."""
         waiting, self._waiting = self._waiting, deque()
         for place in waiting:
             if not place.done():
-                place.set_exception(error)
+                place.set_exception(error())
 
     def _give_up(self, place: asyncio.Future[None]) -> None:
         if place.done() and not place.cancelled() and place.exception() is None:

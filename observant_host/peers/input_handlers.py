@@ -51,7 +51,7 @@ Raise `InputDeclined` where a person refuses and the protocol has no word for it
 """
 
 
-class InputDeclined(Exception):  # noqa: N818 - a person's answer, not an error of the program
+class InputDeclined(Exception):
     """A handler's way to refuse sampling or roots."""
 
 

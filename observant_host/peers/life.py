@@ -1,40 +1,62 @@
 """One transport life of one server: what was said, what is still open, and how it ended.
 
 The era lives here and nowhere else, so it dies with the connection: a restart makes a new Life,
-which knows nothing. Request ids never repeat within a life.
+which knows nothing. Request ids never repeat within a life, so a late answer is known by its id.
+A call costs one future and no task; what the server sends is only ever answered by callbacks.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from observant_host.errors import CallTimeout, QueueFull, TransportError
+from observant_host.peers import endings
+from observant_host.peers.eras import ModernEra, encode_request
+from observant_host.peers.inbox import Drops, Inbox
+from observant_host.peers.notices import Notices
+from observant_host.peers.open_call import OpenCall
+from observant_host.peers.pending import Pending
+from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
+from observant_host.peers.server_requests import ServerRequests
+from observant_host.telemetry.masking import Masker
+from observant_host.telemetry.vocabulary import DeadlineExpired, Request
+from observant_host.timing.deadline import Sweep
+from observant_host.transports.base import Outbound
+from observant_host.wire import legacy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from msgspec import Raw
 
     from observant_host.config import ServerConfig
-    from observant_host.decisions.evidence import Evidence
-    from observant_host.errors import DeadlineScope
-    from observant_host.peers.eras import Era
+    from observant_host.errors import DeadlineScope, Delivery
+    from observant_host.peers.eras import Era, Params
     from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.notices import ListKind, ProgressNote
     from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
+    from observant_host.timing.tasks import Signal
     from observant_host.transports.base import End, Transport
     from observant_host.wire.envelope import ClientInfo
 
-ListKind = Literal["tools", "prompts", "resources"]
-ProgressCallback = "Callable[[float, float | None, str | None], object]"
+    OnProgress = Callable[[float, float | None, str | None], object]
+
+NEVER_CANCELLED: Final = frozenset({DISCOVER, INITIALIZE})
+"""Source: MCP 2025-11-25 basic/utilities/cancellation; a late discover is evidence we want."""
+
+NOTICE_S: Final = 30.0
+"""How long a notification or an answer of ours may wait in a stuck pipe before it is withdrawn."""
 
 
 class LifeListener(Protocol):
-    """Who is told what happens in a life. All calls come on the loop and must not block."""
+    """Who is told what happens in a life; on the loop, so it must neither block nor raise."""
 
     def list_changed(self, kind: ListKind) -> None:
         """The server says that one of its lists changed."""
 
-    def late_modern_evidence(self, evidence: Evidence) -> None:
+    def late_modern_evidence(self) -> None:
         """After `initialize` was written, the server proved modern: end this life."""
 
     def evidence_arrived(self) -> None:
@@ -45,12 +67,10 @@ class LifeListener(Protocol):
 
 
 class Life:
-    """Implements transports.base.Receiver. Made for one transport; opened once, ended once."""
+    """Made for one transport; opened once, ended once.
 
-    era: Era | None
-    server_info: dict[str, Any] | None
-    capabilities: dict[str, Any]
-    instructions: str | None
+    `era`, `server_info`, `capabilities` and `instructions` are set once, by `settle`.
+    """
 
     def __init__(
         self,
@@ -63,34 +83,118 @@ class Life:
         client_info: ClientInfo,
         input_handlers: InputHandlers,
         listener: LifeListener,
-    ) -> None: ...
+        masker: Masker | None = None,
+    ) -> None:
+        self.server = server
+        self.generation = generation
+        self.transport = transport
+        self.telemetry = telemetry
+        self.clock = clock
+        self.client_info = client_info
+        self.masker = masker or Masker()
+        self.listener = listener
+
+        self.era: Era | None = None
+        self.server_info: dict[str, Any] | None = None
+        self.capabilities: dict[str, Any] = {}
+        self.instructions: str | None = None
+
+        self._declared: Mapping[str, Any] = input_handlers.capabilities()
+        self._pending: Pending[OpenCall | Probe] = Pending()
+        self.probes = Probes(
+            self._pending,
+            on_evidence=listener.evidence_arrived,
+            on_late_modern=listener.late_modern_evidence,
+        )
+        self._sweep = Sweep(clock, self._fail_due)
+        self._drop = Drops(server.name, telemetry=telemetry, masker=self.masker)
+        answers = ServerRequests(
+            server.name,
+            handlers=input_handlers,
+            telemetry=telemetry,
+            drop=self._drop,
+            write=self._write_answer,
+        )
+        self.inbox = Inbox(
+            server.name,
+            rules=self,
+            pending=self._pending,
+            probes=self.probes,
+            notices=Notices(
+                server.name,
+                telemetry=telemetry,
+                clock=clock,
+                drop=self._drop,
+                on_progress=self._progress,
+                on_list_changed=listener.list_changed,
+                on_cancelled=answers.cancelled,
+            ),
+            server_requests=answers,
+            drops=self._drop,
+            masker=self.masker,
+            clock=clock,
+        )
+
+    # From opening to the end
 
     async def open(self) -> None:
         """Start the transport. Raises SpawnFailed or another TransportError."""
+        await self.transport.open(self.inbox)
 
     async def close(self) -> End:
         """End the life within the transport's bound; idempotent, from any task."""
-        raise NotImplementedError
+        return await self.transport.close()
 
-    async def ended(self) -> End:
-        """Wait until the life is over. May be awaited by many, any number of times."""
-        raise NotImplementedError
+    async def ended_wait(self) -> End:
+        """Wait until the life is over. By any number of waiters, any number of times."""
+        await self.inbox.end.wait()
+        return self.inbox.end.value  # type: ignore[return-value]  # a released latch has its value
 
     @property
     def end(self) -> End | None:
         """How it ended, once it has."""
+        return self.inbox.end.value
+
+    @property
+    def end_signal(self) -> Signal:
+        """Set for ever once the life is over; for `wait_any`."""
+        return self.inbox.end
+
+    @property
+    def open_requests(self) -> int:
+        """How many requests wait for an answer, unanswered probes included."""
+        return len(self._pending)
+
+    def settle(
+        self,
+        era: Era,
+        *,
+        server_info: dict[str, Any] | None,
+        capabilities: dict[str, Any],
+        instructions: str | None,
+    ) -> None:
+        """Negotiation's result, once and for this whole life."""
+        if self.era is not None:
+            raise RuntimeError("the era of a life is decided once")
+        self.era = era
+        self.server_info = server_info
+        self.capabilities = capabilities
+        self.instructions = instructions
+
+    # Requests
 
     async def request(
         self,
         method: str,
-        params: Mapping[str, Any] | Raw | None = None,
+        params: Params = None,
         *,
         expires: float,
         latest: float | None = None,
+        renew: bool = False,
         scope: DeadlineScope = "attempt",
         target: str | None = None,
         uri: str | None = None,
-        on_progress: Callable[[float, float | None, str | None], object] | None = None,
+        on_progress: OnProgress | None = None,
         parent: TraceContext | None = None,
         purpose: str = "",
         attempt: int = 1,
@@ -100,12 +204,203 @@ class Life:
     ) -> Raw:
         """Send one request and await its result, as the server sent it.
 
-        `expires` and `latest` are absolute (clock.monotonic()). With `latest` each progress moves
-        `expires` on by its original length, never past `latest`. Raises RpcError, CallTimeout,
-        Unavailable, InvalidResult. A timeout or a cancellation withdraws what had not left, else
-        sends notifications/cancelled once.
+        `expires` and `latest` are absolute (clock.monotonic()). With `renew` each progress gives
+        the request its original time again, never past `latest`. `handlers` decide what this one
+        request declares. Raises RpcError, CallTimeout, Unavailable, InvalidResult, InvalidCall. A
+        timeout or a cancellation withdraws what had not left, else sends notifications/cancelled.
         """
-        raise NotImplementedError
+        era = self.era
+        if era is None or self.inbox.end.is_set():
+            raise endings.not_open(self.server.name, self.inbox.end.value)
+        now = self.clock.monotonic()
+        request_id = self._pending.next_id()
+        fact = Request(
+            peer=self.server.name,
+            method=method,
+            era=era.name,
+            generation=self.generation,
+            request_id=request_id,
+            version=era.version,
+            target=target,
+            uri=uri,
+            attempt=attempt,
+            round=round,
+            purpose=purpose,
+            page=page,
+            deadline_ms=(expires - now) * 1000,
+        )
+        with self.telemetry.operation(fact, parent=parent) as op:
+            call = OpenCall(
+                asyncio.get_running_loop().create_future(),
+                began=now,
+                latest=latest if latest is not None else expires,
+                renew_s=expires - now if renew else None,
+                scope=scope,
+                on_progress=on_progress,
+                context=op.context,
+            )
+            out = Outbound(
+                encode_request(
+                    era,
+                    request_id,
+                    method,
+                    params,
+                    capabilities=self._declared if handlers is None else handlers.capabilities(),
+                    trace=op.context,
+                    progress_token=request_id if renew or on_progress is not None else None,
+                ),
+                method,
+                request_id,
+                era.version,
+                target if target is not None else uri,
+            )
+            return await self._exchange(out, request_id, call, expires=expires)
 
-    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Send a notification in the era's shape; does nothing on an ended life."""
+    async def _exchange(
+        self, out: Outbound, request_id: int, call: OpenCall, *, expires: float
+    ) -> Raw:
+        self._pending.open(request_id, out.method, expires=expires, waiter=call)
+        try:
+            call.sent = self.transport.send(out, expires=expires)
+            self._sweep.arm(expires)
+            return await call.future
+        except TransportError as error:
+            self._pending.forget(request_id)
+            raise endings.not_sent(self.server.name, error) from error
+        except BaseException:
+            if self._pending.forget(request_id) is not None:
+                self._take_back(request_id, out.method, call)
+            call.settle_quietly()
+            raise
+
+    def notify(self, method: str, params: Params = None) -> None:
+        """Send a notification in the era's shape; does nothing on an ended or undecided life."""
+        if self.era is not None and not self.inbox.end.is_set():
+            self._write(self.era.notification(method, params), method)
+            self._pending.notified(self.clock.monotonic())
+
+    # Probes: negotiation writes them, and they outlive its rounds
+
+    def send_discover(self, version: str, *, trace: TraceContext | None) -> Probe:
+        """Write a `server/discover`. Nothing is raised: what cannot be sent gets no answer."""
+        asking = ModernEra(
+            version=version,
+            client_info=self.client_info,
+            propagate=self.server.propagate != "none",
+        )
+        probe = self.probes.open(DISCOVER, version, now=self.clock.monotonic())
+        frame = asking.request(
+            probe.request_id,
+            probe.method,
+            None,
+            capabilities=self._declared,
+            trace=trace,
+            progress_token=None,
+        )
+        self._write(frame, probe.method, request_id=probe.request_id, version=version)
+        return probe
+
+    def send_initialize(self, version: str) -> Probe:
+        """Write the one `initialize` of this life; from now on legacy answering rules hold."""
+        probe = self.probes.open(INITIALIZE, version, now=self.clock.monotonic())
+        frame = legacy.initialize(
+            probe.request_id,
+            version=version,
+            capabilities=self._declared,
+            client_info=self.client_info,
+        )
+        self._write(frame, probe.method, request_id=probe.request_id)
+        return probe
+
+    # How the inbox is to read what comes (peers.inbox.Rules)
+
+    @property
+    def batches(self) -> bool:
+        """Arrays of messages exist in one old revision only."""
+        return self.era is not None and self.era.batches
+
+    @property
+    def spoken(self) -> str:
+        """Legacy answering rules hold from the moment `initialize` is written."""
+        probes = self.probes
+        if self.era is not None:
+            return "unknown" if probes.late_modern is not None else self.era.name
+        return "legacy" if probes.initialize is not None and not probes.saw_modern else "unknown"
+
+    def any_traffic(self) -> None:
+        """Told on to the listener: a silent process spoke."""
+        self.listener.any_traffic()
+
+    def _progress(self, note: ProgressNote) -> bool:
+        entry = self._pending.get(note.token) if type(note.token) is int else None
+        if entry is None or not isinstance(entry.waiter, OpenCall):
+            return False
+        call = entry.waiter
+        if not call.advances(note.progress):
+            return False
+        if call.renew_s is not None:
+            entry.expires = min(self.clock.monotonic() + call.renew_s, call.latest)
+            self._sweep.arm(entry.expires)
+        if not call.tell(note):
+            self._drop("progress_callback_failed")
+        return True
+
+    # Time, cancellation, and small writes
+
+    def _fail_due(self, now: float) -> float | None:
+        for entry in self._pending.due(now):
+            call = entry.waiter
+            if isinstance(call, OpenCall):
+                self._time_over(entry.id, entry.method, call, now=now)
+        return self._pending.earliest()
+
+    def _time_over(self, request_id: int, method: str, call: OpenCall, *, now: float) -> None:
+        delivery = self._take_back(request_id, method, call)
+        scope: DeadlineScope = call.scope_at(now)
+        budget_s = now - call.began
+        self.telemetry.count(
+            DeadlineExpired(
+                peer=self.server.name,
+                scope=scope,
+                budget_ms=budget_s * 1000,
+                elapsed_ms=budget_s * 1000,
+                method=method,
+            ),
+            parent=call.context,
+        )
+        call.fail(
+            CallTimeout(
+                f"{self.server.name} did not answer {method} within {budget_s:.3g} s",
+                scope=scope,
+                delivery=delivery,
+                fault="peer",
+            )
+        )
+
+    def _take_back(self, request_id: int, method: str, call: OpenCall) -> Delivery:
+        """Nobody waits any more: withdraw what has not left, else tell the server, once."""
+        if call.sent is None or call.sent.withdraw():
+            return "not_sent"
+        if not self.transport.cancel(request_id) and method not in NEVER_CANCELLED:
+            self.notify("notifications/cancelled", {"requestId": request_id})
+        return "sent_no_reply"
+
+    def _write_answer(self, frame: bytes) -> None:
+        self._write(frame, "")
+
+    def _write(
+        self,
+        frame: bytes,
+        method: str,
+        *,
+        request_id: int | None = None,
+        version: str | None = None,
+    ) -> None:
+        era_version = version or (self.era.version if self.era is not None else None)
+        out = Outbound(frame, method, request_id, era_version)
+        try:
+            self.transport.send(out, expires=self.clock.monotonic() + NOTICE_S)
+        except QueueFull:
+            self._drop("write_queue_full")
+        except TransportError:
+            self._drop("write_after_end")

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from observant_host.decisions.era import Permission
-    from observant_host.decisions.evidence import Evidence
-    from observant_host.decisions.terms import Cause, Direction, Era, Reason, Trigger
-    from observant_host.peers.eras import Era as SettledEra
+    from observant_host.decisions.terms import Era, Trigger
     from observant_host.peers.life import Life
     from observant_host.telemetry.facade import TraceContext
 

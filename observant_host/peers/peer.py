@@ -1,4 +1,8 @@
-"""One configured server as its callers see it: a name, the life in use, and a gate in front."""
+"""One configured server as its callers see it: a name, the life in use, and a gate in front.
+
+A routed call passes here without a task, a lock or a scope: one comparison at the gate, one future
+in the life, one look at the result's type.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
+from observant_host.errors import InvalidResult, Unavailable
+from observant_host.peers.gate import Gate
+from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers
+from observant_host.peers.input_rounds import InputRounds
+from observant_host.wire.messages import peek
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from observant_host.config import ServerConfig
-    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.errors import Fault
+    from observant_host.peers.eras import Params
     from observant_host.peers.life import Life
     from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
+
+    OnProgress = Callable[[float, float | None, str | None], object]
 
 
 class CallReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,16 +44,42 @@ class CallReply(msgspec.Struct, frozen=True, kw_only=True):
 class Peer:
     """`life` is set by the supervisor while the server is routable, None otherwise."""
 
-    life: Life | None
-    unroutable_because: str
-
-    def __init__(self, server: ServerConfig, *, telemetry: Telemetry, clock: Clock) -> None: ...
+    def __init__(
+        self,
+        server: ServerConfig,
+        *,
+        telemetry: Telemetry,
+        clock: Clock,
+        handlers: InputHandlers = NO_HANDLERS,
+    ) -> None:
+        self.name = server.name
+        self.server = server
+        self.handlers = handlers
+        self.telemetry = telemetry
+        self.clock = clock
+        self.life: Life | None = None
+        self._because = "it has not started yet"
+        self._fault: Fault = "peer"
+        self.gate = Gate(
+            server.name,
+            max_in_flight=server.max_in_flight,
+            queue_max=server.queue_max,
+            queue_timeout_s=server.timing.queue_timeout_s,
+            telemetry=telemetry,
+            clock=clock,
+        )
 
     def attach(self, life: Life) -> None:
         """Route calls to this life from now on."""
+        self.life = life
 
-    def detach(self, because: str) -> None:
-        """Route no more calls; those in line fail at once. `because` is a sentence for a person."""
+    def detach(self, because: str, *, fault: Fault = "peer") -> None:
+        """Route no more calls; those in line fail at once. `because` is a sentence for a person,
+        `fault` "peer" for an outage, "policy" for a refusal, "host" while draining."""
+        self.life = None
+        self._because = because
+        self._fault = fault
+        self.gate.fail_waiting(self.unroutable)
 
     async def call(
         self,
@@ -50,7 +89,7 @@ class Peer:
         expires: float | None = None,
         target: str | None = None,
         uri: str | None = None,
-        on_progress: Callable[[float, float | None, str | None], object] | None = None,
+        on_progress: OnProgress | None = None,
         handlers: InputHandlers | None = None,
         parent: TraceContext | None = None,
         attempt: int = 1,
@@ -59,6 +98,143 @@ class Peer:
         """One call, input rounds included.
 
         `expires` (monotonic seconds) is the caller's own deadline for everything; without it the
-        server's call_timeout_s applies, renewed by progress up to call_max_s. Raises CallError.
+        server's call_timeout_s applies to each request, renewed by progress, and call_max_s to
+        the whole. Raises CallError. `handlers` replaces the peer's for this call.
         """
-        raise NotImplementedError
+        call = _Call(
+            self,
+            method,
+            expires=expires,
+            target=target,
+            uri=uri,
+            on_progress=on_progress,
+            handlers=handlers,
+            parent=parent,
+            attempt=attempt,
+            purpose=purpose,
+        )
+        raw = await call.send(params, 0)
+        seen = peek(raw)
+        if seen.problem is not None or seen.result_type not in (None, "complete"):
+            raw = await call.unusual(raw, params)
+            seen = peek(raw)
+        return call.reply(raw, is_error=seen.is_error and method == "tools/call")
+
+    def unroutable(self) -> Unavailable:
+        """The error of a call that finds no life to go to."""
+        return Unavailable(
+            f"{self.name} cannot be called now: {self._because}",
+            delivery="not_sent",
+            fault=self._fault,
+        )
+
+
+class _Call:
+    """One call on its way: sent once, and again for each round of input."""
+
+    __slots__ = (
+        "_fixed",
+        "_handlers",
+        "_latest",
+        "_life",
+        "_method",
+        "_options",
+        "_peer",
+        "_renew",
+        "_rounds",
+    )
+
+    def __init__(
+        self,
+        peer: Peer,
+        method: str,
+        *,
+        expires: float | None,
+        handlers: InputHandlers | None,
+        **options: Any,
+    ) -> None:
+        self._peer = peer
+        self._method = method
+        self._handlers = handlers
+        self._options = options
+        self._life: Life | None = None
+        self._rounds = 0
+        timing = peer.server.timing
+        self._fixed = expires is not None
+        self._latest = (
+            expires if expires is not None else peer.clock.monotonic() + timing.call_max_s
+        )
+        self._renew = expires is None and timing.reset_timeout_on_progress
+
+    async def send(self, params: Params, number: int) -> Raw:
+        """Send it as round `number` (0: the first time), once there is room for it."""
+        peer = self._peer
+        if peer.life is None:
+            raise peer.unroutable()
+        gate = peer.gate
+        if not gate.try_enter():
+            await gate.enter(budget_s=self._latest - peer.clock.monotonic(), method=self._method)
+        try:
+            life = self._life = peer.life
+            if life is None:
+                raise peer.unroutable()
+            self._rounds = number
+            return await life.request(
+                self._method,
+                params,
+                expires=self._latest if self._fixed else self._own_deadline(),
+                latest=self._latest,
+                renew=self._renew,
+                round=number,
+                handlers=self._handlers,
+                **self._options,
+            )
+        finally:
+            gate.leave()
+
+    def _own_deadline(self) -> float:
+        peer = self._peer
+        return min(peer.clock.monotonic() + peer.server.timing.call_timeout_s, self._latest)
+
+    async def unusual(self, raw: Raw, params: Params) -> Raw:
+        """From a result that is not complete to one that is. Raises InvalidResult, InputRefused."""
+        peer, seen = self._peer, peek(raw)
+        if seen.problem is not None:
+            raise InvalidResult(f"{peer.name} answered {self._method}, but {seen.problem}")
+        if seen.result_type == "task":
+            raise InvalidResult(f"{peer.name} answered with a task, which was not declared")
+        if seen.result_type != "input_required":
+            raise InvalidResult(
+                f"{peer.name} answered with the unknown resultType {seen.result_type!r}"
+            )
+        if self._era() != "modern":
+            raise InvalidResult(f"{peer.name} asked for input in a way its era does not know")
+        rounds = InputRounds(
+            server=peer.name,
+            method=self._method,
+            params=params,
+            handlers=self._handlers if self._handlers is not None else peer.handlers,
+            latest=self._latest,
+            send=self.send,
+            telemetry=peer.telemetry,
+            clock=peer.clock,
+            parent=self._options["parent"],
+        )
+        return await rounds.until_complete(raw)
+
+    def reply(self, raw: Raw, *, is_error: bool) -> CallReply:
+        """The complete result, with what is known of its way."""
+        life = self._life
+        era = life.era if life is not None else None
+        return CallReply(
+            raw=raw,
+            is_error=is_error,
+            era=self._era(),
+            version=era.version if era is not None else "",
+            generation=life.generation if life is not None else 0,
+            attempts=1 + self._rounds,
+        )
+
+    def _era(self) -> str:
+        era = self._life.era if self._life is not None else None
+        return era.name if era is not None else "unknown"

@@ -1,0 +1,200 @@
+"""What arrives in one life, and to whom it goes. Runs in the transport's reader: never waits.
+
+A reply goes to its request by id and by nothing weaker; everything that belongs to nobody is
+counted and dropped, so that no message of a server can end its reader.
+
+Source: MCP 2026-07-28 basic/index › Messages, basic/transports/stdio › Receiving Messages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from observant_host.errors import InvalidResult
+from observant_host.peers import endings
+from observant_host.peers.open_call import OpenCall
+from observant_host.peers.pending import Entry, FailOne, Matched, Pending
+from observant_host.peers.probes import Answer, Probe, Probes, answer_of
+from observant_host.telemetry.vocabulary import FrameDropped
+from observant_host.timing.tasks import Latch, Signal
+from observant_host.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from observant_host.peers.notices import Notices
+    from observant_host.peers.server_requests import ServerRequests
+    from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.masking import Masker
+    from observant_host.timing.clock import Clock
+    from observant_host.transports.base import End, NoiseKind
+
+EXCERPT_BYTES: Final = 512
+
+
+class Drops:
+    """Counts what was dropped, with a masked excerpt."""
+
+    def __init__(self, server: str, *, telemetry: Telemetry, masker: Masker) -> None:
+        self._server = server
+        self._telemetry = telemetry
+        self._masker = masker
+
+    def __call__(self, kind: str, excerpt: bytes = b"") -> None:
+        shown = self._masker.bytes(excerpt[:EXCERPT_BYTES]).decode("utf-8", "replace")
+        self._telemetry.count(FrameDropped(peer=self._server, kind=kind, excerpt=shown))
+
+
+class Rules(Protocol):
+    """What the life says about how its messages are to be read, now."""
+
+    @property
+    def batches(self) -> bool:
+        """Whether an array of messages is one."""
+
+    @property
+    def spoken(self) -> str:
+        """ "modern", "legacy" or "unknown": whose rules hold for what the server sends."""
+
+    def any_traffic(self) -> None:
+        """A JSON-RPC message arrived."""
+
+
+class Inbox:
+    """A transports.base.Receiver.
+
+    `stirred` is set whenever something happened that a negotiation may wait for; `noise` counts
+    what was no message or nobody's; `first_output_at` is in monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        rules: Rules,
+        pending: Pending[OpenCall | Probe],
+        probes: Probes,
+        notices: Notices,
+        server_requests: ServerRequests,
+        drops: Drops,
+        masker: Masker,
+        clock: Clock,
+    ) -> None:
+        self._server = server
+        self._rules = rules
+        self._pending = pending
+        self._probes = probes
+        self._notices = notices
+        self._server_requests = server_requests
+        self._drop = drops
+        self._masker = masker
+        self._clock = clock
+        self.end: Latch[End] = Latch()
+        self.stirred = Signal()
+        self.noise = 0
+        self.noise_excerpt = b""
+        self.first_output_at: float | None = None
+
+    def frame_received(self, frame: bytes) -> None:
+        """One message, or in one old revision an array of them."""
+        if self.first_output_at is None:
+            self._output_began()
+        for message in jsonrpc.decode(frame, batches=self._rules.batches):
+            if isinstance(message, jsonrpc.NotAMessage):
+                self._noise("not_a_message", frame)
+                continue
+            self._rules.any_traffic()
+            match message:
+                case jsonrpc.Notification():
+                    self._notices.received(message, era=self._rules.spoken)
+                case jsonrpc.Request():
+                    self._request(message)
+                case _:
+                    self._reply(message, frame)
+
+    def noise_received(self, kind: NoiseKind, excerpt: bytes) -> None:
+        """No message, or one beyond all bounds, whose request then fails by its id."""
+        if self.first_output_at is None:
+            self._output_began()
+        lost = jsonrpc.recover(excerpt) if kind == "oversized" else None
+        if isinstance(lost, jsonrpc.Broken):
+            self._rules.any_traffic()
+            self._reply(lost, excerpt)
+        else:
+            self._noise(kind, excerpt)
+
+    def request_lost(self, request_id: int, error: Exception) -> None:
+        """One request can get no answer any more, though the life goes on."""
+        entry = self._pending.forget(request_id)
+        if entry is not None and isinstance(entry.waiter, OpenCall):
+            entry.waiter.fail(endings.lost(self._server, error, entry.waiter.delivery))
+
+    def ended(self, end: End) -> None:
+        """The life is over: every open request fails now, each with its own certainty."""
+        if not self.end.release(end):
+            return
+        for entry in self._pending.close():
+            if isinstance(entry.waiter, OpenCall):
+                entry.waiter.fail(endings.life_ended(self._server, end, entry.waiter.delivery))
+        self._server_requests.close()
+        self.stirred.set()
+
+    def _request(self, request: jsonrpc.Request) -> None:
+        """Legacy servers are answered; a modern one must not ask, and is never answered."""
+        spoken = self._rules.spoken
+        if spoken == "legacy":
+            self._server_requests.received(request)
+        else:
+            self._drop(f"request_from_{spoken}_server")
+
+    def _reply(self, message: Answer, frame: bytes) -> None:
+        verdict = self._pending.match(message, now=self._clock.monotonic())
+        match verdict:
+            case Matched():
+                self._matched(verdict.entry, verdict.message, frame)
+            case FailOne():
+                self._failed(verdict, frame)
+            case _:
+                self._orphan(message, verdict.reason, frame)
+
+    def _matched(
+        self, entry: Entry[OpenCall | Probe], message: jsonrpc.Result | jsonrpc.Error, frame: bytes
+    ) -> None:
+        waiter = entry.waiter
+        if isinstance(waiter, Probe):
+            self._probe_answered(waiter, message, frame)
+        elif isinstance(message, jsonrpc.Result):
+            waiter.succeed(message.result)
+        else:
+            waiter.fail(endings.rpc_error(message, self._masker))
+
+    def _failed(self, verdict: FailOne[OpenCall | Probe], frame: bytes) -> None:
+        waiter, message = verdict.entry.waiter, verdict.message
+        if isinstance(waiter, Probe):
+            self._probe_answered(waiter, answer_of(verdict), frame)
+        elif isinstance(message, jsonrpc.Error) and message.id is None:
+            waiter.fail(endings.rpc_error(message, self._masker))
+        else:
+            self._drop("broken_reply", frame)
+            waiter.fail(InvalidResult(f"{self._server}: {verdict.problem}"))
+
+    def _orphan(self, message: Answer, reason: str, frame: bytes) -> None:
+        probe = self._probes.adopt(message, reason)
+        if probe is not None:
+            self._probe_answered(probe, message, frame)
+        elif reason == "foreign":
+            self._noise("foreign_id", frame)
+        else:
+            self._drop(f"{reason}_reply", frame)
+
+    def _probe_answered(self, probe: Probe, answer: Answer, frame: bytes) -> None:
+        if not self._probes.answered(probe, answer, now=self._clock.monotonic(), frame=frame):
+            self._drop("late_reply", frame)
+        self.stirred.set()
+
+    def _output_began(self) -> None:
+        self.first_output_at = self._clock.monotonic()
+        self.stirred.set()
+
+    def _noise(self, kind: str, excerpt: bytes) -> None:
+        self.noise += 1
+        self.noise_excerpt = self.noise_excerpt or excerpt[:EXCERPT_BYTES]
+        self._drop(kind, excerpt)

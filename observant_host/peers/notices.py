@@ -1,0 +1,139 @@
+"""What a server tells without being asked: progress to its call, changes to the listener.
+
+Everything else is dropped and counted. Nothing here may raise or wait: it runs in the reader.
+
+Source: MCP 2026-07-28 basic/patterns/progress, server/utilities/logging.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from observant_host.telemetry.vocabulary import ServerMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from msgspec import Raw
+
+    from observant_host.telemetry.facade import Telemetry
+    from observant_host.timing.clock import Clock
+    from observant_host.wire.jsonrpc import Notification
+
+ListKind = Literal["tools", "prompts", "resources"]
+OnProgress = "Callable[[float, float | None, str | None], object]"
+
+LIST_CHANGED: Final[dict[str, ListKind]] = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/list_changed": "resources",
+}
+
+MESSAGES_PER_SECOND: Final = 10
+"""Log messages of one server that are told further; a flood of 20,000 must not become our own."""
+
+
+class ProgressNote(msgspec.Struct, frozen=True):
+    """`token` as it came: its JSON type is significant."""
+
+    token: Any
+    progress: float
+    total: float | None
+    message: str | None
+
+
+def parse_progress(params: Raw | None) -> ProgressNote | None:
+    """None where it is no usable progress."""
+    told = _decoded(params)
+    progress, total, message = told.get("progress"), told.get("total"), told.get("message")
+    if progress is None or not _is_number(progress):
+        return None
+    return ProgressNote(
+        token=told.get("progressToken"),
+        progress=progress,
+        total=total if _is_number(total) else None,
+        message=message if isinstance(message, str) else None,
+    )
+
+
+class Notices:
+    """The notifications of one life.
+
+    `on_progress` gives the note to its call and says whether there was one; `on_cancelled` is a
+    legacy server giving up a request of its own.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        telemetry: Telemetry,
+        clock: Clock,
+        drop: Callable[[str], None],
+        on_progress: Callable[[ProgressNote], bool],
+        on_list_changed: Callable[[ListKind], None],
+        on_cancelled: Callable[[Raw | None], None],
+    ) -> None:
+        self._server = server
+        self._telemetry = telemetry
+        self._clock = clock
+        self._drop = drop
+        self._on_progress = on_progress
+        self._on_list_changed = on_list_changed
+        self._on_cancelled = on_cancelled
+        self._second = 0.0
+        self._told = 0
+
+    def received(self, note: Notification, *, era: str) -> None:
+        """Dispatch one; `era` is "modern", "legacy" or "unknown"."""
+        kind = LIST_CHANGED.get(note.method)
+        if note.method == "notifications/progress":
+            progress = parse_progress(note.params)
+            if progress is None or not self._on_progress(progress):
+                self._drop("progress_unexpected")
+        elif kind is not None and era != "unknown":
+            self._told_us(note.method, era)
+            self._on_list_changed(kind)
+        elif note.method == "notifications/message":
+            self._log_message(note.method, era)
+        elif note.method == "notifications/cancelled" and era == "legacy":
+            self._on_cancelled(note.params)
+        else:
+            self._drop("notification_unknown")
+
+    def _log_message(self, method: str, era: str) -> None:
+        now = self._clock.monotonic()
+        if now - self._second >= 1.0:
+            self._second, self._told = now, 0
+        self._told += 1
+        if self._told > MESSAGES_PER_SECOND:
+            self._drop("message_flood")
+        else:
+            self._told_us(method, era)
+
+    def _told_us(self, method: str, era: str) -> None:
+        self._telemetry.count(
+            ServerMessage(peer=self._server, method=method, era=era, request=False)
+        )
+
+
+def is_coroutine(value: object) -> bool:
+    """Whether a progress callback of the embedding program was an `async def`."""
+    return inspect.iscoroutine(value)
+
+
+def _decoded(params: Raw | None) -> dict[str, Any]:
+    if params is None:
+        return {}
+    try:
+        value = msgspec.json.decode(params)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

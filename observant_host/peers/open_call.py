@@ -1,0 +1,106 @@
+"""One request that somebody awaits: its future, what left of it, and how long it may take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from observant_host.peers.notices import is_coroutine
+from observant_host.timing.tasks import spawn
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from msgspec import Raw
+
+    from observant_host.errors import CallError, DeadlineScope, Delivery
+    from observant_host.peers.notices import ProgressNote
+    from observant_host.telemetry.facade import TraceContext
+    from observant_host.transports.base import Sent
+
+
+class OpenCall:
+    """`renew_s` is what each progress gives it again, None where progress gives nothing."""
+
+    __slots__ = (
+        "_last_progress",
+        "_telling",
+        "began",
+        "context",
+        "future",
+        "latest",
+        "on_progress",
+        "renew_s",
+        "scope",
+        "sent",
+    )
+
+    def __init__(
+        self,
+        future: asyncio.Future[Raw],
+        *,
+        began: float,
+        latest: float,
+        renew_s: float | None,
+        scope: DeadlineScope,
+        on_progress: Callable[[float, float | None, str | None], object] | None,
+        context: TraceContext,
+    ) -> None:
+        self.future = future
+        self.began = began
+        self.latest = latest
+        self.renew_s = renew_s
+        self.scope: DeadlineScope = scope
+        self.on_progress = on_progress
+        self.context = context
+        self.sent: Sent | None = None
+        self._last_progress: float | None = None
+        self._telling: asyncio.Task[Any] | None = None
+
+    @property
+    def delivery(self) -> Delivery:
+        """How far it got, while no answer came."""
+        return "sent_no_reply" if self.sent is not None and self.sent.started else "not_sent"
+
+    def scope_at(self, now: float) -> DeadlineScope:
+        """Which deadline passed: the attempt's own, or the whole call's."""
+        return "call" if self.scope == "attempt" and now >= self.latest else self.scope
+
+    def succeed(self, result: Raw) -> None:
+        if not self.future.done():
+            self.future.set_result(result)
+
+    def fail(self, error: CallError) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+    def settle_quietly(self) -> None:
+        """Its caller is gone: an error that came in the same instant is nobody's."""
+        if self.future.done() and not self.future.cancelled():
+            self.future.exception()
+
+    def advances(self, progress: float) -> bool:
+        """Whether this value is new: the protocol only lets it rise."""
+        if self._last_progress is not None and progress <= self._last_progress:
+            return False
+        self._last_progress = progress
+        return True
+
+    def tell(self, note: ProgressNote) -> bool:
+        """Call the caller's callback; False if it failed. A coroutine is run one at a time: what
+        comes while it still runs is skipped, since only the newest progress matters."""
+        if self.on_progress is None or (self._telling is not None and not self._telling.done()):
+            return True
+        try:
+            told = self.on_progress(note.progress, note.total, note.message)
+        except Exception:  # noqa: BLE001 - the caller's code must not end the reader
+            return False
+        if is_coroutine(told):
+            self._telling = _run(told)
+        return True
+
+
+def _run(told: Any) -> asyncio.Task[Any]:
+    coroutine: Coroutine[Any, Any, Any] = told
+    return spawn("progress callback", coroutine, on_error=lambda _name, _error: None)

@@ -1,0 +1,129 @@
+"""All pages of one list, within budgets of pages, items and time.
+
+A cursor is opaque and "" is one: only null or absence ends a list. A cursor seen before ends it
+too, with what came: some servers repeat the last one for ever.
+
+Source: MCP 2026-07-28 server/utilities/pagination › Implementation Guidelines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Raw
+
+from observant_host.errors import CallTimeout, InvalidResult, RpcError
+from observant_host.wire.messages import ListKey, Page, parse_page, peek
+from observant_host.wire.revisions import INVALID_PARAMS
+
+if TYPE_CHECKING:
+    from observant_host.peers.life import Life
+    from observant_host.telemetry.facade import TraceContext
+
+
+class ListBounds(msgspec.Struct, frozen=True):
+    """Budgets of one list: no server may make us page, hold or wait without end."""
+
+    pages: int = 1000
+    items: int = 50_000
+    seconds: float = 30.0
+
+
+class Pages(msgspec.Struct, frozen=True):
+    """`truncated` says in a sentence what ended the list early, else None."""
+
+    items: tuple[Raw, ...]
+    truncated: str | None = None
+
+
+class _CursorLost(Exception):
+    """The server no longer knows its own cursor: a turn of events inside this module."""
+
+
+async def read_pages(
+    life: Life,
+    method: str,
+    key: ListKey,
+    *,
+    bounds: ListBounds,
+    parent: TraceContext | None = None,
+) -> Pages:
+    """Read one list to its end or its bound. Raises CallError where the first page fails.
+
+    A cursor that the server no longer knows (-32602) restarts the list, once.
+    """
+    reading = _Reading(life, method, key, bounds=bounds, parent=parent)
+    try:
+        return await reading.run(restart=True)
+    except _CursorLost:
+        return await reading.run(restart=False)
+
+
+class _Reading:
+    def __init__(
+        self,
+        life: Life,
+        method: str,
+        key: ListKey,
+        *,
+        bounds: ListBounds,
+        parent: TraceContext | None,
+    ) -> None:
+        self._life = life
+        self._method = method
+        self._key = key
+        self._bounds = bounds
+        self._parent = parent
+        self._expires = life.clock.monotonic() + bounds.seconds
+
+    async def run(self, *, restart: bool) -> Pages:
+        items: list[Raw] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        for number in range(1, self._bounds.pages + 1):
+            try:
+                page = await self._page(cursor, number)
+            except CallTimeout:
+                if number == 1:
+                    raise
+                return self._early(items, f"its {self._bounds.seconds:g} seconds were over")
+            except RpcError as error:
+                if number > 1 and error.code == INVALID_PARAMS and restart:
+                    raise _CursorLost from error
+                raise
+            items.extend(page.items)
+            cursor = page.next_cursor
+            room = self._bounds.items - len(items)
+            if room < 0 or (room == 0 and cursor is not None):
+                del items[self._bounds.items :]
+                return self._early(items, f"it has more than {self._bounds.items} entries")
+            if cursor is None:
+                return Pages(tuple(items))
+            if cursor in seen:
+                return self._early(items, "the server repeated a cursor")
+            seen.add(cursor)
+        return self._early(items, f"it has more than {self._bounds.pages} pages")
+
+    async def _page(self, cursor: str | None, number: int) -> Page:
+        raw = await self._life.request(
+            self._method,
+            {"cursor": cursor} if cursor is not None else None,
+            expires=self._expires,
+            scope="list",
+            purpose="list",
+            page=number,
+            parent=self._parent,
+        )
+        seen = peek(raw)
+        if seen.result_type not in (None, "complete"):
+            raise InvalidResult(
+                f"the server answered {self._method} with resultType {seen.result_type!r}"
+            )
+        page = parse_page(raw, self._key)
+        if isinstance(page, str):
+            raise InvalidResult(f"the server's answer to {self._method} is no list: {page}")
+        return page
+
+    def _early(self, items: list[Raw], why: str) -> Pages:
+        return Pages(tuple(items), f"{self._method} ended after {len(items)} entries: {why}")

@@ -1,0 +1,169 @@
+"""The questions about an era: `server/discover` and `initialize`, written once, never cancelled.
+
+They outlive the round that wrote them, because what comes late is still evidence: before
+`initialize` was written it decides the next round, afterwards it proves that the choice was wrong.
+
+Source: MCP 2026-07-28 basic/transports/stdio › Backward Compatibility.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from observant_host.wire.jsonrpc import Broken, Error, Result
+from observant_host.wire.messages import parse_discover
+from observant_host.wire.revisions import MODERN_ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from observant_host.peers.open_call import OpenCall
+    from observant_host.peers.pending import FailOne, Pending
+
+Answer = Result | Error | Broken
+
+DISCOVER: Final = "server/discover"
+INITIALIZE: Final = "initialize"
+
+EXCERPT_BYTES: Final = 512
+"""Of an answer, kept as evidence."""
+
+
+class Probe:
+    """`sent_at` and `answered_at` are monotonic seconds. `taken` once a round has judged it."""
+
+    __slots__ = (
+        "answer",
+        "answered_at",
+        "excerpt",
+        "method",
+        "request_id",
+        "sent_at",
+        "taken",
+        "version",
+    )
+
+    def __init__(self, request_id: int, method: str, *, version: str, sent_at: float) -> None:
+        self.request_id = request_id
+        self.method = method
+        self.version = version
+        self.sent_at = sent_at
+        self.answer: Answer | None = None
+        self.answered_at = 0.0
+        self.excerpt = b""
+        self.taken = False
+
+    @property
+    def proves_modern(self) -> bool:
+        """Whether this answer, whenever it came, can only be a modern server's."""
+        match self.answer:
+            case Error(code=code) | Broken(code=code):
+                return code in MODERN_ERRORS
+            case Result(result=result) if self.method == DISCOVER:
+                return not isinstance(parse_discover(result), str)
+            case _:
+                return False
+
+
+class Probes:
+    """All probes of one life.
+
+    `on_evidence`: a discover was answered while nobody negotiates. `on_late_modern`: modern
+    evidence came after `initialize` was written (told once).
+    """
+
+    def __init__(
+        self,
+        pending: Pending[OpenCall | Probe],
+        *,
+        on_evidence: Callable[[], None],
+        on_late_modern: Callable[[], None],
+    ) -> None:
+        self._pending = pending
+        self._on_evidence = on_evidence
+        self._on_late_modern = on_late_modern
+        self._overtaken: dict[int, Probe] = {}
+        self.discovers: list[Probe] = []
+        self.initialize: Probe | None = None
+        self.late_modern: Probe | None = None
+        self.saw_modern = False
+        """Set for ever by the first modern evidence: this life is never sent `initialize`."""
+        self.negotiating = False
+
+    def unanswered(self) -> list[Probe]:
+        """Discovers that may still be answered, oldest first."""
+        return [probe for probe in self.discovers if probe.answer is None]
+
+    def untaken(self) -> Probe | None:
+        """The oldest answered discover that no round has judged."""
+        return next(
+            (probe for probe in self.discovers if probe.answer is not None and not probe.taken),
+            None,
+        )
+
+    def open(self, method: str, version: str, *, now: float) -> Probe:
+        """Register one before it is written."""
+        if method == INITIALIZE:
+            self._begin_legacy()
+        request_id = self._pending.next_id()
+        probe = Probe(request_id, method, version=version, sent_at=now)
+        self._pending.open(request_id, method, expires=math.inf, waiter=probe)
+        if method == INITIALIZE:
+            self.initialize = probe
+        else:
+            self.discovers.append(probe)
+        return probe
+
+    def _begin_legacy(self) -> None:
+        """Open discovers no longer count as open requests; their answers are still recognised."""
+        if self.initialize is not None or self.saw_modern:
+            raise RuntimeError("a life is sent initialize at most once, and never a modern one")
+        for probe in self.unanswered():
+            self._pending.forget(probe.request_id)
+            self._overtaken[probe.request_id] = probe
+
+    def answered(self, probe: Probe, answer: Answer, *, now: float, frame: bytes) -> bool:
+        """The one answer it gets. False where it changes nothing any more (to be counted)."""
+        probe.answer = answer
+        probe.answered_at = now
+        probe.excerpt = frame[:EXCERPT_BYTES]
+        if self.initialize is None:
+            if not self.negotiating:
+                self._on_evidence()
+            return True
+        if probe.proves_modern:
+            self.saw_modern = True
+            if self.late_modern is None:
+                self.late_modern = probe
+                self._on_late_modern()
+            return True
+        return probe is self.initialize and self.negotiating
+
+    def adopt(self, answer: Answer, reason: str) -> Probe | None:
+        """Whose answer is this, that no open request matches? None: nobody's.
+
+        An overtaken discover is known by its id. An error without an id answers the oldest
+        discover while nothing but discovers is open.
+        """
+        if type(answer.id) is int:
+            return self._overtaken.pop(answer.id, None)
+        waiting = self.unanswered()
+        only_discovers = self.initialize is None and len(self._pending) == len(waiting)
+        if reason == "no_id" and isinstance(answer, Error) and only_discovers and waiting:
+            self._pending.forget(waiting[0].request_id)
+            return waiting[0]
+        return None
+
+
+def answer_of(failed: FailOne[OpenCall | Probe]) -> Answer:
+    """What a reply that could not be paired properly is evidence of.
+
+    An error without an id speaks for itself; anything under a wrong id is broken, whatever it
+    holds, but a recognised code stays what it is.
+    """
+    message = failed.message
+    if isinstance(message, Broken) or (isinstance(message, Error) and message.id is None):
+        return message
+    code = message.code if isinstance(message, Error) and message.code in MODERN_ERRORS else None
+    return Broken(id=message.id, problem=failed.problem, code=code)

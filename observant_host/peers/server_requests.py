@@ -1,0 +1,169 @@
+"""A legacy server's own requests, answered without ever blocking its reader.
+
+Handlers run in tasks of this life, bounded in number; a person may think for minutes in one while
+everything else goes on. A modern server must not send requests: those never come here.
+
+Source: MCP 2025-11-25 basic/utilities/ping, client/roots, client/sampling, client/elicitation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from observant_host.peers.input_handlers import (
+    KINDS,
+    InputDeclined,
+    InputHandlers,
+    InputKind,
+    InputRequest,
+    forbidden,
+)
+from observant_host.telemetry.vocabulary import ServerMessage
+from observant_host.timing.tasks import spawn
+from observant_host.wire import jsonrpc
+from observant_host.wire.envelope import encode
+from observant_host.wire.revisions import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from observant_host.peers.input_handlers import InputHandler
+    from observant_host.telemetry.facade import Telemetry
+
+MAX_RUNNING: Final = 16
+"""Handlers of one life at once: more prompts than a person can answer; the rest is told "busy"."""
+
+REJECTED_BY_USER: Final = -1
+"""Source: MCP 2025-11-25 client/sampling › Error Handling."""
+
+
+class ServerRequests:
+    """Answers for one legacy life; `write` queues one frame and never blocks or raises."""
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        handlers: InputHandlers,
+        telemetry: Telemetry,
+        drop: Callable[[str], None],
+        write: Callable[[bytes], None],
+    ) -> None:
+        self._server = server
+        self._handlers = handlers
+        self._telemetry = telemetry
+        self._drop = drop
+        self._write = write
+        self._running: dict[tuple[type, int | str], asyncio.Task[Any]] = {}
+
+    @property
+    def running(self) -> int:
+        """How many handlers are at work."""
+        return len(self._running)
+
+    def received(self, request: jsonrpc.Request) -> None:
+        """Answer at once, or start the handler that will."""
+        if request.method == "ping":
+            self._answer_now(request, jsonrpc.encode_result(request.id, b"{}"))
+            return
+        kind = KINDS.get(request.method)
+        handler = self._handlers.of(kind) if kind is not None else None
+        if kind is None or handler is None:
+            self._refuse(request, METHOD_NOT_FOUND, "this client does not offer that method")
+        elif len(self._running) >= MAX_RUNNING:
+            self._refuse(request, INTERNAL_ERROR, "too many requests are waiting for an answer")
+        elif _key(request.id) in self._running:
+            self._drop("server_request_id_reused")
+        else:
+            self._start(request, kind, handler)
+
+    def cancelled(self, params: Raw | None) -> None:
+        """The server gave a request up: stop its handler, answer nothing."""
+        wanted = _cancelled_id(params)
+        task = self._running.pop(_key(wanted), None) if wanted is not None else None
+        if task is None:
+            self._drop("cancelled_unknown_request")
+        else:
+            task.cancel()
+
+    def close(self) -> None:
+        """The life is over: stop every handler."""
+        running, self._running = self._running, {}
+        for task in running.values():
+            task.cancel()
+
+    def _start(self, request: jsonrpc.Request, kind: InputKind, handler: InputHandler) -> None:
+        key = _key(request.id)
+
+        async def run() -> None:
+            try:
+                frame = await self._ask(request, kind, handler)
+            finally:
+                if self._running.get(key) is task:
+                    del self._running[key]
+            self._write(frame)
+
+        task = spawn(f"{self._server} {request.method}", run(), on_error=self._handler_failed)
+        self._running[key] = task
+
+    async def _ask(self, request: jsonrpc.Request, kind: InputKind, handler: InputHandler) -> bytes:
+        asked = InputRequest(
+            server=self._server,
+            kind=kind,
+            method=request.method,
+            params=request.params if request.params is not None else Raw(b"{}"),
+        )
+        fact = self._fact(request.method)
+        with self._telemetry.operation(fact) as op:
+            problem = forbidden(kind, asked.decoded())
+            if problem is not None:
+                op.end_as("invalid", "invalid_params")
+                return jsonrpc.encode_error(request.id, INVALID_PARAMS, problem)
+            try:
+                answer = encode(await handler(asked))
+            except InputDeclined:
+                op.end_as("rpc_error", "declined")
+                return jsonrpc.encode_error(request.id, REJECTED_BY_USER, "the user declined")
+            except Exception as error:  # noqa: BLE001 - a handler of the embedding program
+                op.end_as("error", type(error).__name__)
+                return jsonrpc.encode_error(
+                    request.id, INTERNAL_ERROR, "the client could not answer"
+                )
+            return jsonrpc.encode_result(request.id, answer)
+
+    def _answer_now(self, request: jsonrpc.Request, frame: bytes) -> None:
+        with self._telemetry.operation(self._fact(request.method)):
+            self._write(frame)
+
+    def _refuse(self, request: jsonrpc.Request, code: int, message: str) -> None:
+        with self._telemetry.operation(self._fact(request.method)) as op:
+            op.end_as("rpc_error", "refused")
+            self._write(jsonrpc.encode_error(request.id, code, message))
+
+    def _fact(self, method: str) -> ServerMessage:
+        known = method if method in KINDS or method == "ping" else "_other"
+        return ServerMessage(
+            peer=self._server, method=known, era="legacy", request=True, answered=True
+        )
+
+    def _handler_failed(self, _name: str, _error: BaseException) -> None:
+        self._drop("answer_failed")
+
+
+def _key(request_id: int | str) -> tuple[type, int | str]:
+    return type(request_id), request_id
+
+
+def _cancelled_id(params: Raw | None) -> int | str | None:
+    try:
+        told = msgspec.json.decode(params) if params is not None else None
+    except msgspec.DecodeError:
+        return None
+    wanted = told.get("requestId") if isinstance(told, Mapping) else None
+    is_id = isinstance(wanted, int | str) and not isinstance(wanted, bool)
+    return wanted if is_id else None
