@@ -4,12 +4,46 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+from platformdirs import PlatformDirs
 
-from observant_host.config.parse import Assembled
+from observant_host.config.assemble import PREFIX, ImportedServer, lay
+from observant_host.config.dotenv import read_dotenv
+from observant_host.config.effective import Assembled, build
+from observant_host.config.expand import Lookup, UnresolvedError, expand
+from observant_host.config.origin import Leaf, Origin
+from observant_host.config.parse import TomlFile, read_toml, texts_of
+from observant_host.errors import ConfigError
+from observant_host.foreign_config import ForeignFile, places_of, read_foreign
+
+if TYPE_CHECKING:
+    from observant_host.config.model import HostConfig
+
+FILE_NAME: Final = "observant-host.toml"
+CONFIG_VARIABLE: Final = f"{PREFIX}CONFIG"
+TOML_MAX_BYTES: Final = 4 * 1024 * 1024
+"""Ten thousand servers fit; a larger file is a mistake."""
+JSON_MAX_BYTES: Final = 32 * 1024 * 1024
+"""Claude Code keeps its history in the same file as its servers."""
+INSERT_MAX_BYTES: Final = 256 * 1024
+"""A secret or an env file; a larger one is the wrong file."""
+
+LYING_AROUND: Final = (
+    FILE_NAME,
+    ".mcp.json",
+    "mcp.json",
+    ".cursor/mcp.json",
+    ".vscode/mcp.json",
+    ".gemini/settings.json",
+    ".roo/mcp.json",
+    ".kiro/settings/mcp.json",
+    "opencode.json",
+)
+"""Files of a folder that a person may have expected to be used; they are only named."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -18,19 +52,43 @@ class Surroundings(msgspec.Struct, frozen=True):
     variables: Mapping[str, str]
     current: Path
     home: Path
-    platform: str
+    platform: str = "linux"
 
     @classmethod
     def of_process(cls) -> Surroundings:
         return cls(dict(os.environ), Path.cwd(), Path.home(), sys.platform)
 
+    def folder(self, kind: str) -> Path:
+        """The user's folder of one kind ("config", "state", "cache"), ours in it."""
+        given = self.variables.get(f"XDG_{kind.upper()}_HOME", "")
+        if Path(given).is_absolute():
+            return Path(given) / "observant-host"
+        if self.platform == "linux":
+            below = {"config": ".config", "state": ".local/state", "cache": ".cache"}[kind]
+            return self.home / below / "observant-host"
+        dirs = PlatformDirs("observant-host", appauthor=False)
+        return Path(getattr(dirs, f"user_{kind}_dir"))
+
 
 class Loaded(msgspec.Struct, frozen=True):
-    """`path` is the file that was read. `assembled.config` is what everything runs by."""
+    """One effective configuration. `path` is the file that was read, `files` every file that
+    decided something (for reload). `state_dir` and `cache_dir` of `config.host` are filled in.
+    `notices` and `warnings` are sentences for a person."""
 
     path: Path
     assembled: Assembled
-    imports: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = ()
+    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def config(self) -> HostConfig:
+        return self.assembled.config
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every value that must never be shown, for the masker."""
+        return self.assembled.secrets
 
 
 def find(explicit: str | Path | None, around: Surroundings) -> Path:
@@ -38,7 +96,23 @@ def find(explicit: str | Path | None, around: Surroundings) -> Path:
 
     Raises ConfigError that names what lies in the current folder.
     """
-    raise NotImplementedError
+    given = str(explicit or around.variables.get(CONFIG_VARIABLE, ""))
+    if given:
+        return around.current / Path(given).expanduser()
+    own = around.folder("config") / FILE_NAME
+    if own.is_file():
+        return own
+    raise ConfigError([_nothing_found(own, around)])
+
+
+def _nothing_found(own: Path, around: Surroundings) -> str:
+    lying = [name for name in LYING_AROUND if (around.current / name).is_file()]
+    found = ", ".join(f"./{name}" for name in lying)
+    fix = f"found {found}; to use it: --config or init --from" if lying else "see `init --help`"
+    return (
+        f"no configuration: neither --config nor {CONFIG_VARIABLE} is given, and there is no "
+        f"{own}; {fix} (nothing in the current folder is used by itself)"
+    )
 
 
 def load(
@@ -47,10 +121,145 @@ def load(
     flags: Mapping[str, object] | None = None,
     around: Surroundings | None = None,
 ) -> Loaded:
-    """Find, read, import, overlay. `flags` maps "table.key" to a value. Raises ConfigError."""
-    raise NotImplementedError
+    """Find, read, import, overlay. `flags` maps "table.key" to a value. Raises ConfigError.
+
+    A JSON file of a desktop client may be given in place of a TOML file.
+    """
+    around = around or Surroundings.of_process()
+    path = find(explicit, around)
+    lookup = Lookup(around.variables, _read_insert)
+    data = _read(path, JSON_MAX_BYTES)
+    file: TomlFile | None = None
+    if _is_json(path, data):
+        imports = [path]
+    else:
+        file = read_toml(data, name=str(path), folder=str(path.parent))
+        imports = _imports(file, lookup, around)
+    foreign = [_foreign(each, lookup, around) for each in imports]
+    layers = lay(
+        file,
+        imported=[server for _, servers in foreign for server in servers],
+        variables=around.variables,
+        flags=flags or {},
+    )
+    assembled = _with_folders(build(layers, lookup), around)
+    return Loaded(
+        path=path,
+        assembled=assembled,
+        files=tuple(dict.fromkeys([path, *imports])),
+        notices=tuple(notice for read, _ in foreign for notice in read.notices),
+        warnings=(*(w for read, _ in foreign for w in read.warnings), *assembled.warnings),
+    )
 
 
-def default_state_dir(around: Surroundings) -> Path:
-    """XDG state folder of the user (or the platform's), `observant-host` in it."""
-    raise NotImplementedError
+def read_client_file(path: Path, around: Surroundings) -> ForeignFile:
+    """One client's own file, for `init` and `doctor`. Raises ConfigError."""
+    folder = str(path.parent)
+    return read_foreign(
+        _read(path, JSON_MAX_BYTES),
+        name=str(path),
+        folder=folder,
+        places=places_of(folder, str(around.home)),
+    )
+
+
+def _foreign(
+    path: Path, lookup: Lookup, around: Surroundings
+) -> tuple[ForeignFile, list[ImportedServer]]:
+    read = read_client_file(path, around)
+    return read, [
+        _with_env_file(server, read.env_files[server.name], lookup)
+        if server.name in read.env_files
+        else server
+        for server in read.servers
+    ]
+
+
+def _with_env_file(server: ImportedServer, written: Leaf, lookup: Lookup) -> ImportedServer:
+    """The server with the variables of its env file; its own `env` wins over them."""
+    origin = written.origin
+    try:
+        if not isinstance(written.raw, str):
+            raise UnresolvedError("it is not a path")
+        path = expand(written.raw, lookup, folder=origin.folder, places=origin.places).text
+        variables = read_dotenv(_read_insert(path, origin.folder))
+    except UnresolvedError as error:
+        problem = f"{server.source}: {server.name}.envFile: {error}"
+        return msgspec.structs.replace(server, problem=server.problem or problem)
+    inserted = {
+        ("env", name): Leaf(value.replace("${", "$${"), Origin("import", path, origin.folder))
+        for name, value in variables.items()
+    }
+    return msgspec.structs.replace(server, leaves={**inserted, **server.leaves})
+
+
+def _imports(file: TomlFile, lookup: Lookup, around: Surroundings) -> list[Path]:
+    leaf = file.leaves.get(("host", "import"))
+    if leaf is None:
+        return []
+    try:
+        texts = [
+            expand(text, lookup, folder=file.folder, places={}).text for text in texts_of(leaf.raw)
+        ]
+    except UnresolvedError as error:
+        raise ConfigError([f"{leaf.origin.where}: host.import {error}"]) from None
+    return [Path(file.folder, _at_home(text, around)) for text in texts]
+
+
+def _at_home(text: str, around: Surroundings) -> str:
+    return str(around.home / text[2:]) if text.startswith("~/") else text
+
+
+def _with_folders(assembled: Assembled, around: Surroundings) -> Assembled:
+    """Where no folder is written, the user's own: so `config show` names the real one."""
+    host = assembled.config.host
+    entries = dict(assembled.entries)
+    filled: dict[str, str] = {}
+    for key, kind in (("state_dir", "state"), ("cache_dir", "cache")):
+        if getattr(host, key) is None:
+            filled[key] = str(around.folder(kind))
+            entries["host", key] = msgspec.structs.replace(entries["host", key], value=filled[key])
+    config = msgspec.structs.replace(assembled.config, host=msgspec.structs.replace(host, **filled))
+    return msgspec.structs.replace(assembled, config=config, entries=entries)
+
+
+def _is_json(path: Path, data: bytes) -> bool:
+    if path.suffix in (".toml", ".json", ".jsonc", ".json5"):
+        return path.suffix != ".toml"
+    return data.lstrip()[:1] == b"{"
+
+
+def _read(path: Path, most: int) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(most + 1)
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+    if len(data) > most or (path.suffix == ".toml" and len(data) > TOML_MAX_BYTES):
+        raise ConfigError([f"{path}: is too large to be a configuration"])
+    return data
+
+
+def _read_insert(path: str, folder: str) -> str:
+    """A file that a value or an `envFile` refers to."""
+    full = Path(folder, Path(path).expanduser())
+    try:
+        with full.open("rb") as stream:
+            data = stream.read(INSERT_MAX_BYTES + 1)
+        if len(data) > INSERT_MAX_BYTES:
+            raise UnresolvedError(f"the file {full} is too large (over {INSERT_MAX_BYTES} bytes)")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise UnresolvedError(f"the file {full} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UnresolvedError(f"the file {full} is not UTF-8 text") from None
+
+
+def default_state_dir(around: Surroundings | None = None) -> Path:
+    """XDG state folder of the user (or the platform's), ours in it."""
+    return (around or Surroundings.of_process()).folder("state")
+
+
+def existing(paths: Iterable[Path]) -> list[Path]:
+    """Those that are files."""
+    return [path for path in paths if path.is_file()]

@@ -17,15 +17,19 @@ def fingerprint(launch: StdioServer | HttpServer | None) -> str:
     `env_inherit`). HTTP: the URL without user, query and fragment. None (nothing readable): the
     digest of an empty launch, which matches no other.
     """
+    identity = msgspec.json.encode(_identity(launch))
+    return "sha256:" + hashlib.sha256(identity).hexdigest()
+
+
+def _identity(launch: StdioServer | HttpServer | None) -> list[object]:
     match launch:
         case StdioServer():
             names = sorted({*launch.env, *launch.env_inherit})
-            identity = ["stdio", list(launch.command), launch.cwd, names]
+            return ["stdio", list(launch.command), launch.cwd, names]
         case HttpServer():
-            identity = ["http", _bare(launch.url)]
+            return ["http", _bare(launch.url)]
         case None:
-            identity = ["none"]
-    return "sha256:" + hashlib.sha256(msgspec.json.encode(identity)).hexdigest()
+            return ["none"]
 
 
 def _bare(url: str) -> str:
