@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import count
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 MAX_CHARS: Final = 64
 HASH_CHARS: Final = 8

@@ -11,7 +11,6 @@ from msgspec import Raw
 from observant_host.decisions.names import Grant
 from observant_host.decisions.terms import Cause, ExclusionReason, PeerState
 
-
 EntryKind = Literal["tool", "prompt", "resource"]
 
 

@@ -5,9 +5,10 @@ Each server's own object goes out as its bytes came in (`msgspec.Raw`): encode w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from observant_host.decisions.catalogue import Catalogue
+if TYPE_CHECKING:
+    from observant_host.decisions.catalogue import Catalogue
 
 
 def tools_json(catalogue: Catalogue) -> dict[str, Any]:

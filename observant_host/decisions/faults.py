@@ -5,13 +5,15 @@ One table, so that the command line, the JSON API and the metrics can never disa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from observant_host.decisions.terms import OUTAGES, Cause
 from observant_host.errors import Fault, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 UNKNOWN_NAME_STATUS: Final = 404
 """The API status of `invalid` where the name does not exist; every other `invalid` is 400."""

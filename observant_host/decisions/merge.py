@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from observant_host.config import CollisionPolicy
 from observant_host.decisions.catalogue import Catalogue, EntryKind, PeerView
 from observant_host.decisions.names import Grants, NameChange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from observant_host.config import CollisionPolicy
 
 
 class Clash(msgspec.Struct, frozen=True):

@@ -8,11 +8,12 @@ changes its owner only after the owner gave it up and the grace has passed, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from observant_host.config import CollisionPolicy
+if TYPE_CHECKING:
+    from observant_host.config import CollisionPolicy
 
 What = Literal["granted", "kept", "given_up", "moved"]
 
@@ -140,9 +141,11 @@ class _Review:
 
     def _one(self, name: str, grant: Grant) -> Grant | None:
         if is_reserved(name, self._servers):
-            return self._end(name, grant, reason="reserved")
+            self.changes.append(NameChange("given_up", name, grant.owner, "reserved"))
+            return None
         if self._is_over(grant):
-            return self._end(name, grant)
+            self.ended[name] = grant.owner
+            return None
         if name in self._listed.get(grant.owner, ()) and grant.owner in self._enabled:
             return self._keep(name, grant)
         return self._hold(name, grant)
@@ -166,7 +169,10 @@ class _Review:
             return grant
         self.changes.append(NameChange("given_up", name, grant.owner, reason))
         given_up = Grant(grant.owner, self._now)
-        return self._end(name, given_up) if self._is_over(given_up) else given_up
+        if not self._is_over(given_up):
+            return given_up
+        self.ended[name] = grant.owner
+        return None
 
     def _why_gone(self, owner: str) -> str | None:
         if owner not in self._servers:
@@ -175,11 +181,6 @@ class _Review:
             return "disabled"
         listed_without = owner in self._listed and owner in self._complete
         return "not_listed" if listed_without else None
-
-    def _end(self, name: str, grant: Grant, *, reason: str = "") -> None:
-        if reason:
-            self.changes.append(NameChange("given_up", name, grant.owner, reason))
-        self.ended[name] = grant.owner
 
 
 def _listers(claims: Sequence[Claim]) -> dict[str, tuple[str, ...]]:

@@ -6,22 +6,30 @@ rejected), basic/index › JSON Schema Usage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
-from observant_host.config import ToolFilter
 from observant_host.decisions.catalogue import (
+    EntryKind,
     Excluded,
     ListedPrompt,
     ListedResource,
     ListedTool,
 )
+from observant_host.decisions.terms import ExclusionReason
+
+if TYPE_CHECKING:
+    from observant_host.config import ToolFilter
 
 MAX_NAME_CHARS: Final = 1024
 """The specification recommends 128; a name far beyond it is no name but a payload in every list."""
+
+MAX_URI_CHARS: Final = 8192
+"""The longest URI that common software accepts."""
 
 SchemaProblem = Callable[[Raw | None], str | None]
 """`schema_check.input_schema_problem`: the tool's inputSchema (None: absent) to a sentence."""
@@ -42,19 +50,162 @@ class SiftedResources(msgspec.Struct, frozen=True):
     excluded: tuple[Excluded, ...]
 
 
+class _Entry(msgspec.Struct, rename="camel"):
+    """The members that matter, each still raw: a wrong type in one costs nothing elsewhere."""
+
+    name: Raw | UnsetType = UNSET
+    uri: Raw | UnsetType = UNSET
+    uri_template: Raw | UnsetType = UNSET
+    title: Raw | UnsetType = UNSET
+    description: Raw | UnsetType = UNSET
+    input_schema: Raw | UnsetType = UNSET
+    annotations: Raw | UnsetType = UNSET
+    execution: Raw | UnsetType = UNSET
+
+
+_decode_entry: Final = msgspec.json.Decoder(_Entry).decode
+_Row = tuple[str, Raw, _Entry]
+
+
 def sift_tools(
     server: str, items: Iterable[Raw], *, tool_filter: ToolFilter, schema_problem: SchemaProblem
 ) -> SiftedTools:
     """All pages' `tools` entries, in order. The first of two entries of one name is kept."""
-    raise NotImplementedError
+    excluded: list[Excluded] = []
+    kept = [
+        _tool(*row)
+        for row in _usable(server, items, member="name", kind="tool", excluded=excluded)
+        if _is_offered(server, row, tool_filter, schema_problem, excluded)
+    ]
+    return SiftedTools(tuple(kept), tuple(excluded))
 
 
 def sift_prompts(server: str, items: Iterable[Raw]) -> SiftedPrompts:
-    raise NotImplementedError
+    """As `sift_tools`, by `name`; a filter is about tools only."""
+    excluded: list[Excluded] = []
+    rows = _usable(server, items, member="name", kind="prompt", excluded=excluded)
+    kept = tuple(ListedPrompt(name, raw) for name, raw, _ in rows)
+    return SiftedPrompts(kept, tuple(excluded))
 
 
 def sift_resources(
     server: str, items: Iterable[Raw], *, templates: bool = False
 ) -> SiftedResources:
     """`resources` entries by `uri`, or with `templates` resourceTemplates by `uriTemplate`."""
-    raise NotImplementedError
+    excluded: list[Excluded] = []
+    member = "uriTemplate" if templates else "uri"
+    rows = _usable(server, items, member=member, kind="resource", excluded=excluded)
+    kept = tuple(ListedResource(uri, raw, templates) for uri, raw, _ in rows)
+    return SiftedResources(kept, tuple(excluded))
+
+
+def is_allowed(local_name: str, tool_filter: ToolFilter) -> bool:
+    """Case-sensitive globs; `deny` wins, an empty `allow` allows all."""
+    if any(fnmatchcase(local_name, glob) for glob in tool_filter.deny):
+        return False
+    allow = tool_filter.allow
+    return not allow or any(fnmatchcase(local_name, glob) for glob in allow)
+
+
+def _usable(
+    server: str,
+    items: Iterable[Raw],
+    *,
+    member: str,
+    kind: EntryKind,
+    excluded: list[Excluded],
+) -> Iterator[_Row]:
+    """Entries with a usable, new name; the others go to `excluded`."""
+    seen: set[str] = set()
+    attribute = "uri_template" if member == "uriTemplate" else member
+    for position, raw in enumerate(items, start=1):
+        entry = _read(raw)
+        name = _text(getattr(entry, attribute)) if entry is not None else None
+        problem = _name_problem(name, member, kind)
+        if entry is None or name is None or problem is not None:
+            detail = f"entry {position} of the {kind} list: {problem}"
+            shown = (name or "")[:128]
+            excluded.append(Excluded(server, shown, ExclusionReason.INVALID_NAME, detail, kind))
+        elif name in seen:
+            detail = f"entry {position} of the {kind} list repeats a {member} listed before it"
+            excluded.append(
+                Excluded(server, name, ExclusionReason.DUPLICATE_IN_SERVER, detail, kind)
+            )
+        else:
+            seen.add(name)
+            yield name, raw, entry
+
+
+def _name_problem(name: str | None, member: str, kind: EntryKind) -> str | None:
+    if name is None:
+        return f"it is no object with a string `{member}`"
+    if not name:
+        return f"its `{member}` is empty"
+    bound = MAX_URI_CHARS if kind == "resource" else MAX_NAME_CHARS
+    return f"its `{member}` is longer than {bound} characters" if len(name) > bound else None
+
+
+def _is_offered(
+    server: str,
+    row: _Row,
+    tool_filter: ToolFilter,
+    schema_problem: SchemaProblem,
+    excluded: list[Excluded],
+) -> bool:
+    name, _, entry = row
+    if not is_allowed(name, tool_filter):
+        reason, detail = ExclusionReason.DENIED, f"`tools` of server {server} does not allow it"
+    else:
+        schema = entry.input_schema
+        problem = schema_problem(None if schema is UNSET else schema)
+        if problem is None:
+            return True
+        reason, detail = ExclusionReason.INVALID_SCHEMA, problem
+    excluded.append(Excluded(server, name, reason, detail))
+    return False
+
+
+def _tool(name: str, raw: Raw, entry: _Entry) -> ListedTool:
+    annotations = _object(entry.annotations)
+    return ListedTool(
+        name=name,
+        raw=raw,
+        title=_text(entry.title) or _as_text(annotations.get("title")),
+        description=_text(entry.description),
+        read_only=_as_bool(annotations.get("readOnlyHint")),
+        idempotent=_as_bool(annotations.get("idempotentHint")),
+        task_required=_object(entry.execution).get("taskSupport") == "required",
+    )
+
+
+def _read(raw: Raw) -> _Entry | None:
+    try:
+        return _decode_entry(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _value(raw: Raw | UnsetType) -> Any:
+    if raw is UNSET:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _text(raw: Raw | UnsetType) -> str | None:
+    return _as_text(_value(raw))
+
+
+def _object(raw: Raw | UnsetType) -> dict[str, Any]:
+    value = _value(raw)
+    return value if isinstance(value, dict) else {}
+
+
+def _as_text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _as_bool(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None

@@ -232,9 +232,7 @@ CLAIMS = st.tuples(
         for server in SERVERS
     )
 )
-STEPS = st.lists(
-    st.tuples(CLAIMS, st.floats(0, 200), st.booleans()), min_size=1, max_size=8
-)
+STEPS = st.lists(st.tuples(CLAIMS, st.floats(0, 200), st.booleans()), min_size=1, max_size=8)
 
 
 @given(steps=STEPS)
