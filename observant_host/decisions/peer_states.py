@@ -6,13 +6,15 @@ life leaves it. A peer that is refused would otherwise look alive, and its `sinc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from observant_host.decisions.terms import Cause, PeerState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 S = PeerState
 
@@ -98,7 +100,7 @@ class PeerStatus(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-def after(  # noqa: PLR0913 - one argument for each thing that a state carries
+def after(
     status: PeerStatus,
     what: Happened,
     *,

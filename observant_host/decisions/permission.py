@@ -8,13 +8,15 @@ slow or broken today.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from observant_host.config import EraPolicy
 from observant_host.decisions.era import Permission
 from observant_host.wire import revisions
+
+if TYPE_CHECKING:
+    from observant_host.config import EraPolicy
 
 DEFAULT_ALLOWANCE: Final = timedelta(days=180)
 """How long `allow NAME` holds: long enough for a migration, short enough to be looked at again."""

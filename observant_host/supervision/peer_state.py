@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from observant_host.decisions.catalogue import Listing, PeerView
+from observant_host.decisions.peer_states import Happened, PeerStatus, after
 from observant_host.decisions.terms import Cause, Era, PeerState
+from observant_host.telemetry.vocabulary import PeerStateChanged
+from observant_host.timing.tasks import Signal
+
+if TYPE_CHECKING:
+    from observant_host.config import ServerConfig
+    from observant_host.peers.life import Life
+    from observant_host.supervision.surroundings import Surroundings
+
+SETTLING: Final = frozenset(
+    {
+        Happened.LISTED,
+        Happened.LISTED_IN_PART,
+        Happened.NO_ERA,
+        Happened.GAVE_UP,
+        Happened.DISABLED,
+        Happened.STOPPED,
+    }
+)
+"""What ends the wait for a server at start: it listed, was refused, or failed."""
 
 Layer = Literal["ok", "waiting", "failing", "down", "off", "unknown"]
 
@@ -59,3 +80,118 @@ def iso(ns: int) -> str:
     """Epoch nanoseconds as ISO 8601 UTC with milliseconds."""
     moment = datetime.fromtimestamp(ns // 1_000_000_000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ns // 1_000_000 % 1000:03d}Z"
+
+
+class PeerRecord:
+    """Bookkeeping of one peer, by the table of decisions/peer_states; reports each transition.
+
+    Everything here is set by the peer's own supervisor, on the loop; `view` may be read any time.
+    """
+
+    def __init__(self, server: ServerConfig, around: Surroundings) -> None:
+        self.server = server
+        self._around = around
+        enabled = server.enabled
+        self.status = PeerStatus(
+            state=PeerState.STARTING if enabled else PeerState.DISABLED,
+            since_ns=around.clock.wall_ns(),
+            detail="it is being started" if enabled else "it is disabled (enabled = false)",
+        )
+        self.settled = not enabled
+        self.generation = 0
+        self.era = Era.UNKNOWN
+        self.version: str | None = None
+        self.listing: Listing | None = None
+        self.listing_layer: Layer = "unknown"
+        self.life: Life | None = None
+        self.evidence: tuple[Mapping[str, object], ...] = ()
+        self.trace_id: str | None = None
+        self.allowed = bool(server.era.allow_legacy)
+        self.allowance_expires_s: float | None = None
+        self.last_call = "none"
+        self.changed = Signal()
+
+    def happened(
+        self, what: Happened, *, cause: Cause | None = None, reason: str = "", detail: str = ""
+    ) -> None:
+        """Move by the table, report the transition, tell the catalogue."""
+        before = self.status
+        now_ns = self._around.clock.wall_ns()
+        self.status = after(before, what, now_ns=now_ns, cause=cause, reason=reason, detail=detail)
+        if what in SETTLING:
+            self.settled = True
+        if self.status.state is not before.state:
+            self._report(before, now_ns)
+        self.changed.set()
+        if self.status != before:
+            self._around.changed(self.server.name)
+
+    def _report(self, before: PeerStatus, now_ns: int) -> None:
+        self._around.telemetry.count(
+            PeerStateChanged(
+                peer=self.server.name,
+                previous=before.state,
+                state=self.status.state,
+                cause=self.status.cause,
+                reason=self.status.reason,
+                detail=self.status.detail,
+                time_in_previous_ms=(now_ns - before.since_ns) / 1e6,
+                generation=self.generation,
+                pid=self.pid,
+            )
+        )
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running child, None where there is none."""
+        life = self.life
+        return life.transport.pid if life is not None and life.end is None else None
+
+    def peer_view(self) -> PeerView:
+        """What the catalogue needs to know."""
+        return PeerView(
+            name=self.server.name,
+            enabled=self.status.state is not PeerState.DISABLED,
+            state=self.status.state,
+            cause=self.status.cause,
+            reason=self.status.reason,
+            settled=self.settled,
+            listing=self.listing,
+        )
+
+    def view(self) -> ServerView:
+        """The frozen view of this moment."""
+        life, status = self.life, self.status
+        return ServerView(
+            name=self.server.name,
+            transport=self.server.transport,
+            state=status.state,
+            cause=status.cause,
+            era=self.era,
+            version=self.version,
+            reason=status.reason,
+            detail=status.detail,
+            since=iso(status.since_ns),
+            generation=self.generation,
+            allow_legacy=self.allowed,
+            fingerprint=self.server.fingerprint,
+            server_info=life.server_info if life is not None else None,
+            capabilities=life.capabilities if life is not None and life.era is not None else None,
+            tools=len(self.listing.tools) if self.listing is not None else 0,
+            layers=self._layers(),
+            evidence=self.evidence,
+            pid=self.pid,
+            trace_id=self.trace_id,
+        )
+
+    def _layers(self) -> Layers:
+        alive = self.life is not None and self.life.end is None
+        waiting = self.status.state is PeerState.STARTING
+        era: Layer = "ok" if self.era is not Era.UNKNOWN else "waiting" if waiting else "down"
+        return Layers(
+            process="ok" if alive else "waiting" if waiting else "down",
+            transport="ok" if alive else "waiting" if waiting else "down",
+            era=era,
+            listing=self.listing_layer,
+            last_call=self.last_call,
+        )

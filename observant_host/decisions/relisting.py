@@ -1,0 +1,30 @@
+"""When to read the lists again: at once for the first change, ever rarer for a chatty server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+FIRST_SPACING_S: Final = 0.1
+MAX_SPACING_S: Final = 30.0
+"""A server that says "changed" without end costs at most one list in this time."""
+QUIET_S: Final = 60.0
+"""Without a change for so long, the next one is read at once again."""
+
+
+class Relisting(msgspec.Struct, frozen=True):
+    """`last_s` is when the lists were last read (monotonic), `spacing_s` the least gap after it."""
+
+    last_s: float
+    spacing_s: float = FIRST_SPACING_S
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until the lists may be read again; 0 where they may now."""
+        return max(0.0, self.last_s + self.spacing_s - now_s)
+
+    def read(self, now_s: float) -> Relisting:
+        """After one more reading that a change asked for."""
+        if now_s - self.last_s >= QUIET_S:
+            return Relisting(now_s)
+        return Relisting(now_s, min(self.spacing_s * 2, MAX_SPACING_S))

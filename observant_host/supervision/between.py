@@ -1,0 +1,110 @@
+"""Between a round without an era and the next one: how long, on which life, woken by what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from observant_host.decisions.terms import Reason, Trigger
+from observant_host.timing.tasks import Signal, wait_any
+
+if TYPE_CHECKING:
+    from observant_host.peers.life import Life
+    from observant_host.peers.negotiation import Round
+    from observant_host.supervision.signals import LifeSignals
+    from observant_host.supervision.surroundings import Surroundings
+
+AFTER_INITIALIZE: Final = frozenset(
+    {
+        Reason.LEGACY_PROBE_TIMEOUT,
+        Reason.LEGACY_PROBE_ERROR,
+        Reason.LEGACY_PROBE_INVALID,
+        Reason.LEGACY_PROBE_CLOSED,
+        Reason.LEGACY_UNSUPPORTED_REVISION,
+    }
+)
+"""A life that ended a round so has had its one `initialize`: the next round needs a fresh one."""
+
+
+class Next(msgspec.Struct, frozen=True):
+    """What follows: a round on the same life, or a new life after `delay_s` seconds (None: not
+    before a person acts). `silent`: the old life is replaced for its silence; `proved_modern`: it
+    is ended since it spoke modern after `initialize`."""
+
+    trigger: Trigger
+    delay_s: float | None = 0.0
+    same_life: bool = False
+    silent: bool = False
+    proved_modern: bool = False
+
+
+class Waiting:
+    """One wait. A kept process may be downloading itself: after a failed `initialize` it stays
+    until it writes a message or `silent_restart_s` is over; without one it is never replaced for
+    its silence."""
+
+    def __init__(
+        self,
+        found: Round,
+        *,
+        life: Life,
+        signals: LifeSignals,
+        around: Surroundings,
+        delay_s: float,
+        silent_restart_s: float,
+    ) -> None:
+        self._signals = signals
+        self._ended: Signal = life.end_signal
+        self._clock = around.clock
+        self._late = found.reason is Reason.LATE_MODERN_EVIDENCE
+        self._initialized = found.reason in AFTER_INITIALIZE
+        now = around.clock.monotonic()
+        self._until = now + delay_s
+        self._patience = (
+            now + silent_restart_s if found.reason is Reason.LEGACY_PROBE_TIMEOUT else now
+        )
+        signals.spoke.clear()
+        signals.answered.clear()
+
+    async def next(self, wish: Signal) -> Next:
+        """Wait; `wish` is a person's act."""
+        if self._late:
+            return Next(Trigger.LATE_EVIDENCE, proved_modern=True)
+        signals = self._signals
+        while True:
+            now = self._clock.monotonic()
+            if (
+                self._initialized
+                and now >= self._until
+                and (now >= self._patience or signals.spoke.is_set())
+            ):
+                return Next(Trigger.REPROBE, silent=not signals.spoke.is_set() and self._waited)
+            woken = await wait_any(self._clock, self._left(now), *self._wakers(wish))
+            if woken is self._ended:
+                return Next(Trigger.REPROBE, max(0.0, self._until - self._clock.monotonic()))
+            if woken is signals.late_modern:
+                return Next(Trigger.LATE_EVIDENCE, proved_modern=True)
+            if woken is wish:
+                return Next(Trigger.MANUAL, same_life=not self._initialized)
+            if woken is signals.answered:
+                return Next(Trigger.LATE_EVIDENCE, same_life=True)
+            if woken is None and not self._initialized:
+                return Next(Trigger.REPROBE, same_life=True)
+
+    @property
+    def _waited(self) -> bool:
+        return self._patience > self._until
+
+    def _left(self, now: float) -> float:
+        """Seconds to the next moment that matters."""
+        if not self._initialized or self._signals.spoke.is_set() or now < self._until:
+            return self._until - now
+        return self._patience - now
+
+    def _wakers(self, wish: Signal) -> tuple[Signal, ...]:
+        signals = self._signals
+        always = (signals.late_modern, self._ended, wish)
+        if not self._initialized:
+            return (*always, signals.answered)
+        return always if signals.spoke.is_set() else (*always, signals.spoke)

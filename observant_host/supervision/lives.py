@@ -1,0 +1,100 @@
+"""The transport lives of one peer, one after another; at most one is open.
+
+The era goes with the life: it is dropped, and that is recorded, before anything of the next life
+is written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from observant_host.decisions.terms import Era
+from observant_host.errors import TransportError
+from observant_host.peers.life import Life
+from observant_host.supervision.signals import LifeSignals
+from observant_host.telemetry.vocabulary import EraDropped
+from observant_host.wire import revisions
+
+if TYPE_CHECKING:
+    from observant_host.config import ServerConfig
+    from observant_host.peers.peer import Peer
+    from observant_host.supervision.peer_state import PeerRecord
+    from observant_host.supervision.surroundings import Surroundings
+    from observant_host.transports.base import End
+
+
+class Lives:
+    """Only the peer's owner task opens and ends lives here."""
+
+    def __init__(self, record: PeerRecord, peer: Peer, around: Surroundings) -> None:
+        self._record = record
+        self._peer = peer
+        self._around = around
+        self._server = _with_revisions(record.server)
+        self.signals = LifeSignals()
+
+    @property
+    def life(self) -> Life:
+        life = self._record.life
+        if life is None:
+            raise RuntimeError("no life was begun yet")
+        return life
+
+    async def open(self) -> Life:
+        """A fresh life; the one before it is ended first. Raises TransportError."""
+        await self.end("a fresh one begins")
+        record, around = self._record, self._around
+        record.generation += 1
+        signals = self.signals = LifeSignals()
+        life = Life(
+            self._server,
+            generation=record.generation,
+            transport=around.transport(self._server),
+            telemetry=around.telemetry,
+            clock=around.clock,
+            client_info=around.client_info,
+            input_handlers=around.handlers,
+            listener=signals,
+            masker=around.masker,
+        )
+        record.life = life
+        try:
+            await life.open()
+        except TransportError:
+            record.life = None  # it left nothing behind
+            raise
+        return life
+
+    async def end(self, why: str) -> End | None:
+        """End the present life, if there is one, within its transport's bound; drop its era."""
+        life = self._record.life
+        if life is None:
+            return None
+        self._peer.detach(why)
+        with anyio.CancelScope(shield=True):
+            end = await life.close()
+        self.drop(why)
+        return end
+
+    def drop(self, why: str) -> None:
+        """Forget the era of the life that is over."""
+        record = self._record
+        if record.era is Era.UNKNOWN:
+            return
+        self._around.telemetry.count(
+            EraDropped(
+                peer=self._server.name, generation=record.generation, era=record.era, why=why
+            )
+        )
+        record.era, record.version = Era.UNKNOWN, None
+
+
+def _with_revisions(server: ServerConfig) -> ServerConfig:
+    """Where the file names no revisions, every one that we support: whether `initialize` may be
+    sent at all is the round's permission, which also comes from `allow NAME`."""
+    revisions_allowed = server.era.allow_legacy or revisions.LEGACY
+    era = msgspec.structs.replace(server.era, allow_legacy=revisions_allowed)
+    return msgspec.structs.replace(server, era=era)

@@ -1,0 +1,80 @@
+"""What a host remembers of its servers between runs. It refuses and alerts; it chooses nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from observant_host.decisions.permission import CommandAllowance, Remembered
+from observant_host.decisions.terms import Era
+from observant_host.state_files import Allowance, LastEra, Memory, Moments, ProvenModern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from observant_host.config import ServerConfig
+    from observant_host.timing.clock import Clock
+
+
+class HostMemory:
+    """A PeerMemory over `state_files.Memory`. `changed` is called after each change, to save it."""
+
+    def __init__(self, memory: Memory, *, clock: Clock, changed: Callable[[], None]) -> None:
+        self.memory = memory
+        self._clock = clock
+        self._changed = changed
+
+    def recall(self, server: ServerConfig) -> Remembered:
+        """Permission's view of this server."""
+        given = self.memory.allowances.get(server.name)
+        return Remembered(
+            proven_modern=server.fingerprint in self.memory.modern,
+            allowance=CommandAllowance(given.fingerprint, given.until) if given else None,
+        )
+
+    def last_era(self, server: ServerConfig) -> Era:
+        """The era last chosen, in any run: the "from" of the next decision."""
+        last = self.memory.eras.get(server.name)
+        known = {era.value: era for era in Era}
+        return known.get(last.era, Era.UNKNOWN) if last is not None else Era.UNKNOWN
+
+    def chose(
+        self, server: ServerConfig, era: Era, *, version: str | None, downgrade: bool
+    ) -> None:
+        self.memory.eras[server.name] = LastEra(era, version, self._now())
+        if downgrade:
+            self._at(server, last_downgrade=self._now())
+        self._changed()
+
+    def proved_modern(self, server: ServerConfig, *, version: str | None = None) -> None:
+        if server.fingerprint in self.memory.modern:
+            return
+        self.memory.modern[server.fingerprint] = ProvenModern(server.name, version, self._now())
+        self._changed()
+
+    def refused(self, server: ServerConfig) -> None:
+        self._at(server, last_refused=self._now())
+        self._changed()
+
+    def was_ready(self, server: ServerConfig) -> None:
+        self._at(server, last_ready=self._now())
+        self._changed()
+
+    def allow(self, server: ServerConfig, *, until: float, reason: str, principal: str) -> None:
+        """A person's allowance for the present fingerprint; forgets that it was modern."""
+        self.memory.allowances[server.name] = Allowance(
+            server.fingerprint, until, reason, principal, self._now()
+        )
+        self.memory.modern.pop(server.fingerprint, None)
+        self._changed()
+
+    def moments(self, server: ServerConfig) -> Moments:
+        """The persisted timestamps of this server."""
+        return self.memory.moments.get(server.name, Moments())
+
+    def _at(self, server: ServerConfig, **moments: float) -> None:
+        self.memory.moments[server.name] = msgspec.structs.replace(self.moments(server), **moments)
+
+    def _now(self) -> float:
+        return self._clock.wall_ns() / 1e9

@@ -1,0 +1,168 @@
+"""A peer that has an era: list, route, list again when it changed, until the life ends."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from observant_host.decisions import backoff
+from observant_host.decisions.peer_states import Happened
+from observant_host.decisions.relisting import Relisting
+from observant_host.decisions.terms import Era, Reason, Trigger
+from observant_host.errors import Unavailable
+from observant_host.peers.discovery import list_everything
+from observant_host.peers.pages import ListBounds
+from observant_host.timing.tasks import Signal, wait_any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from observant_host.peers.peer import Peer
+    from observant_host.supervision.lives import Lives
+    from observant_host.supervision.peer_state import PeerRecord
+    from observant_host.supervision.surroundings import Surroundings
+
+RETRY_FIRST_S: Final = 1.0
+RETRY_MAX_S: Final = 60.0
+"""A list that failed is read again after this, doubling: the peer works, only its list does not."""
+
+
+class Serving:
+    """One serving of one life. Made when an era was chosen, left when the life is over."""
+
+    def __init__(
+        self,
+        record: PeerRecord,
+        peer: Peer,
+        *,
+        lives: Lives,
+        around: Surroundings,
+        reason: Reason,
+    ) -> None:
+        self._record = record
+        self._peer = peer
+        self._life = lives.life
+        self._signals = lives.signals
+        self._around = around
+        self._reason = reason
+        self._relisting = Relisting(-math.inf)
+        self._failures = 0
+        self._retry_at = math.inf
+        self._ready_at: float | None = None
+
+    async def list(self, trigger: Trigger) -> None:
+        """Read all lists, become ready (or degraded). Ends early with the life or its era."""
+        signals = self._signals
+        signals.lists.clear()
+        self._relisting = self._relisting.read(self._now())
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_on, signals.late_modern, group.cancel_scope)
+            try:
+                self._record.listing = await list_everything(
+                    self._life,
+                    tool_filter=self._record.server.tools,
+                    bounds=ListBounds(seconds=self._record.server.timing.list_timeout_s),
+                    previous=self._record.listing,
+                )
+                self._listed()
+            except Unavailable:
+                pass  # the life ended meanwhile: `until_over` sees the same signal
+            group.cancel_scope.cancel()
+
+    def _listed(self) -> None:
+        listing = self._record.listing
+        if listing is None or self._life.end is not None:
+            return
+        self._peer.attach(self._life)
+        now = self._now()
+        self._ready_at = self._ready_at if self._ready_at is not None else now
+        self._failures = 0 if listing.complete else self._failures + 1
+        self._retry_at = math.inf if listing.complete else now + self._retry_delay()
+        self._record.listing_layer = "ok" if listing.complete else "failing"
+        self._say()
+
+    def _retry_delay(self) -> float:
+        return backoff.ceiling(self._failures, initial_s=RETRY_FIRST_S, maximum_s=RETRY_MAX_S)
+
+    def _say(self) -> None:
+        """State and sentence of this moment: ready, or degraded with what is not as it should."""
+        record = self._record
+        problem = self._problem()
+        self._around.memory.was_ready(record.server)
+        tools = len(record.listing.tools) if record.listing is not None else 0
+        sentence = f"{record.era} {record.version}, {tools} tool{'' if tools == 1 else 's'}"
+        record.happened(
+            Happened.LISTED_IN_PART if problem else Happened.LISTED,
+            reason=Reason.ALLOWANCE_EXPIRED if self._expired() else self._reason,
+            detail=f"{sentence}; {problem}" if problem else sentence,
+        )
+        self._around.changed(record.server.name)
+
+    def _problem(self) -> str | None:
+        listing = self._record.listing
+        if self._expired():
+            return (
+                "its legacy allowance ended while it runs: it serves until it ends, then "
+                "initialize is refused; renew legacy_expires or move it to a modern version"
+            )
+        if listing is not None and not listing.complete:
+            return "a list could not be read and is tried again; see its stderr or the record"
+        return None
+
+    def _expired(self) -> bool:
+        expires = self._record.allowance_expires_s
+        return (
+            self._record.era is Era.LEGACY
+            and expires is not None
+            and self._around.now_s() >= expires
+        )
+
+    def uptime_s(self) -> float:
+        """Seconds since it first became ready; 0 where it did not."""
+        return self._now() - self._ready_at if self._ready_at is not None else 0.0
+
+    async def until_over(
+        self, wish: Signal, *, take: Callable[[], int], served: Callable[[int], None]
+    ) -> Signal:
+        """Keep the listing up to date until the life ends or proves modern; returns that signal.
+
+        `wish` is a person's act: `take` it, list anew, tell `served` which acts that answered.
+        """
+        signals = self._signals
+        over: tuple[Signal, ...] = (self._life.end_signal, signals.late_modern)
+        while True:
+            calm = self._relisting.wait_s(self._now()) if signals.lists.is_set() else 0.0
+            wake = over + ((wish,) if calm else (wish, signals.lists))
+            woken = await wait_any(self._around.clock, self._alarm_s(calm), *wake)
+            if woken in over and woken is not None:
+                return woken
+            if woken is wish:
+                acts = take()
+                await self.list(Trigger.MANUAL)
+                served(acts)
+            elif signals.lists.is_set() and self._relisting.wait_s(self._now()) == 0.0:
+                await self.list(Trigger.LIST_CHANGED)
+            elif self._now() >= self._retry_at:
+                await self.list(Trigger.REPROBE)
+            elif woken is None:
+                self._say()
+
+    def _alarm_s(self, calm: float) -> float | None:
+        """Seconds to the next thing to do unasked, None where there is none."""
+        alarms = [self._retry_at - self._now()] if self._retry_at < math.inf else []
+        if calm:
+            alarms.append(calm)
+        expires = self._record.allowance_expires_s
+        if expires is not None and self._record.era is Era.LEGACY and not self._expired():
+            alarms.append(expires - self._around.now_s())
+        return max(0.0, min(alarms)) if alarms else None
+
+    def _now(self) -> float:
+        return self._around.clock.monotonic()
+
+
+async def _cancel_on(signal: Signal, scope: anyio.CancelScope) -> None:
+    await signal.wait()
+    scope.cancel()

@@ -1,0 +1,381 @@
+"""One server over time: the owner task that begins lives, waits between them, and ends them.
+
+    begin a life -> negotiate -> list -> serve until it ends -> drop the era -> back off -> again
+                        └-> no era: unavailable; further rounds by backoff, on the same process
+                            where it is kept
+
+Nobody else opens or closes a transport of this server, so every scope is left by the task that
+entered it; whoever wants the end only signals and waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from observant_host.decisions import backoff, restart
+from observant_host.decisions.peer_states import Happened, PeerStatus
+from observant_host.decisions.terms import Cause, Reason, RestartReason, Trigger
+from observant_host.errors import CallError, TransportError
+from observant_host.peers.peer import Peer
+from observant_host.supervision.between import Next, Waiting
+from observant_host.supervision.lives import Lives
+from observant_host.supervision.peer_state import PeerRecord
+from observant_host.supervision.rounds import Rounds
+from observant_host.supervision.serving import Serving
+from observant_host.supervision.sightings import spawn_evidence
+from observant_host.telemetry.vocabulary import PeerRestart, PeerStart
+from observant_host.timing.tasks import OwnerTask, Signal, wait_any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from msgspec import Raw
+
+    from observant_host.config import ServerConfig
+    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.negotiation import Round
+    from observant_host.peers.peer import CallReply
+    from observant_host.supervision.surroundings import Surroundings
+    from observant_host.telemetry.facade import TraceContext
+    from observant_host.transports.base import End
+
+
+class PeerSupervisor:
+    """Owns one peer. All methods are for the loop's thread; `start` once, `stop` any time."""
+
+    def __init__(self, server: ServerConfig, around: Surroundings) -> None:
+        self.server = server
+        self.record = PeerRecord(server, around)
+        self.peer = Peer(
+            server, telemetry=around.telemetry, clock=around.clock, handlers=around.handlers
+        )
+        self._around = around
+        self._rounds = Rounds(self.record, around)
+        self._lives = Lives(self.record, self.peer, around)
+        self._owner = OwnerTask(f"peer {server.name}", self._own, on_error=around.broken)
+        self._wish = Signal()
+        self._restarts = 0
+        self._misses = 0
+        self._acts_asked = 0
+        self._acts_served = 0
+        self._act_served = Signal()
+        self._over = Signal()
+
+    # From outside: signal and wait
+
+    def start(self) -> None:
+        """Begin; a disabled server stays as it is."""
+        if self.server.enabled:
+            self._owner.start()
+
+    def stop(self) -> None:
+        """Ask for the end; `wait` for it."""
+        self.peer.detach("the host is closing it", fault="host")
+        self._owner.stop()
+
+    @property
+    def done(self) -> bool:
+        return not self._owner.started or self._owner.done
+
+    async def ended(self) -> None:
+        """Until its process is gone and nothing of it runs; never raises for what it died of."""
+        if self._owner.started:
+            await self._over.wait()
+
+    async def again(self) -> None:
+        """A person's act: a round now (a list where an era stands); returns after it.
+
+        Where nothing can come of it (disabled, a configuration problem, stopped) it returns at
+        once.
+        """
+        if not self._owner.started or self._owner.done or self.server.problem is not None:
+            return
+        self._acts_asked += 1
+        mine = self._acts_asked
+        self._wish.set()
+        while self._acts_served < mine and not self._owner.done:
+            self._act_served.clear()
+            await self._act_served.wait()
+
+    # As the router sees it
+
+    @property
+    def status(self) -> PeerStatus:
+        return self.record.status
+
+    @property
+    def routable(self) -> bool:
+        return self.peer.life is not None
+
+    async def routable_again(self, expires: float) -> bool:
+        """Wait until calls can be routed to it, at most until `expires` (monotonic)."""
+        clock = self._around.clock
+        changed = self.record.changed
+        while self.peer.life is None and not self._owner.done:
+            left = expires - clock.monotonic()
+            if left <= 0:
+                break
+            changed.clear()
+            await wait_any(clock, left, changed)
+        return self.peer.life is not None
+
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | Raw | None,
+        *,
+        expires: float | None = None,
+        target: str | None = None,
+        uri: str | None = None,
+        on_progress: Callable[[float, float | None, str | None], object] | None = None,
+        handlers: InputHandlers | None = None,
+        parent: TraceContext | None = None,
+        attempt: int = 1,
+        purpose: str = "call",
+    ) -> CallReply:
+        """As `Peer.call`; remembers the outcome for the status."""
+        try:
+            reply = await self.peer.call(
+                method,
+                params,
+                expires=expires,
+                target=target,
+                uri=uri,
+                on_progress=on_progress,
+                handlers=handlers,
+                parent=parent,
+                attempt=attempt,
+                purpose=purpose,
+            )
+        except CallError as failed:
+            self.record.last_call = failed.outcome
+            raise
+        self.record.last_call = "tool_error" if reply.is_error else "ok"
+        return reply
+
+    # The owner task
+
+    async def _own(self, stop: Signal) -> None:
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._live, name=f"lives of {self.server.name}")
+                await stop.wait()
+                group.cancel_scope.cancel()
+        finally:
+            asked = stop.is_set()
+            why = "the host ended it" if asked else "its supervision failed: a bug of the host"
+            await self._lives.end(why)
+            self.record.happened(
+                Happened.STOPPED if asked else Happened.GAVE_UP, cause=Cause.PROCESS, detail=why
+            )
+            self._serve_acts(self._acts_asked)
+            self._over.set()
+
+    async def _live(self) -> None:
+        if self.server.problem is not None:
+            self._misconfigured(self.server.problem)
+            return
+        coming = Next(Trigger.BOOT)
+        while True:
+            coming = await self._one_life(await self._rest(coming))
+
+    async def _rest(self, coming: Next) -> Trigger:
+        """Wait for the next life's time, or for a person."""
+        if coming.delay_s == 0:
+            return coming.trigger
+        woken = await wait_any(self._around.clock, coming.delay_s, self._wish)
+        if woken is None:
+            return coming.trigger
+        self._misses = self._restarts = 0
+        return Trigger.MANUAL
+
+    def _misconfigured(self, problem: str) -> None:
+        self._rounds.conclude(Reason.CONFIG_INVALID, trigger=Trigger.BOOT, detail=problem)
+        self.peer.detach(problem, fault="policy")
+        self.record.happened(
+            Happened.NO_ERA, cause=Cause.CONFIG, reason=Reason.CONFIG_INVALID, detail=problem
+        )
+
+    async def _one_life(self, trigger: Trigger) -> Next:
+        self.record.happened(Happened.LIFE_BEGAN)
+        acts = self._take_wish()
+        try:
+            found, serving = await self._begin(trigger)
+        except TransportError as failed:
+            return self._not_started(failed, trigger=trigger)
+        finally:
+            self._serve_acts(acts)
+        while serving is None:
+            coming = await self._after_a_miss(found)
+            if not coming.same_life:
+                return coming
+            acts = self._take_wish()
+            found, serving = await self._round(coming.trigger)
+            self._serve_acts(acts)
+        return await self._serve(serving)
+
+    async def _begin(self, trigger: Trigger) -> tuple[Round, Serving | None]:
+        fact = PeerStart(
+            peer=self.server.name,
+            generation=self.record.generation + 1,
+            trigger=trigger,
+            transport=self.server.transport,
+        )
+        self._rounds.new_life()
+        with self._around.telemetry.operation(fact) as operation:
+            await self._lives.open()
+            found, serving = await self._round(trigger)
+            operation.note(era=found.selected)
+            if serving is None:
+                operation.end_as("unavailable", found.reason)
+            return found, serving
+
+    async def _round(self, trigger: Trigger) -> tuple[Round, Serving | None]:
+        """Negotiate, and list where that gave an era."""
+        found = await self._rounds.run(self._lives.life, trigger, respawn=self._lives.open)
+        if found.era is None:
+            return found, None
+        self._misses = 0
+        self.record.era, self.record.version = found.selected, found.era.version
+        serving = Serving(
+            self.record,
+            self.peer,
+            lives=self._lives,
+            around=self._around,
+            reason=found.reason,
+        )
+        await serving.list(trigger)
+        return found, serving
+
+    # What follows a round without an era
+
+    async def _after_a_miss(self, found: Round) -> Next:
+        self._misses += 1
+        cause = found.cause or Cause.PROTOCOL
+        self.peer.detach(found.detail, fault="policy" if cause is Cause.POLICY else "peer")
+        self.record.happened(Happened.NO_ERA, cause=cause, reason=found.reason, detail=found.detail)
+        waiting = Waiting(
+            found,
+            life=self._lives.life,
+            signals=self._lives.signals,
+            around=self._around,
+            delay_s=self._reprobe_delay(),
+            silent_restart_s=self.server.restarts.silent_restart_s,
+        )
+        coming = await waiting.next(self._wish)
+        if coming.trigger is Trigger.MANUAL:
+            self._misses = self._restarts = 0
+        if coming.proved_modern:
+            known = found.reason is Reason.LATE_MODERN_EVIDENCE
+            return await self._late_modern(known=known)
+        if coming.silent:
+            return await self._ended(RestartReason.SILENT, "it stayed silent after initialize")
+        if not coming.same_life:
+            await self._lives.end("the next round needs a fresh process")
+        return coming
+
+    def _reprobe_delay(self) -> float:
+        policy = self.server.restarts
+        return backoff.delay(
+            self._misses,
+            initial_s=policy.restart_initial_s,
+            maximum_s=policy.reprobe_max_s,
+            random_0_1=self._around.random(),
+        )
+
+    def _not_started(self, failed: TransportError, *, trigger: Trigger) -> Next:
+        self._misses += 1
+        detail = str(failed)
+        self._rounds.conclude(
+            Reason.SPAWN_FAILED, trigger=trigger, detail=detail, evidence=spawn_evidence(detail)
+        )
+        self.peer.detach(detail)
+        cause_errno = getattr(failed.__cause__, "errno", None)
+        fatal = restart.spawn_is_fatal(cause_errno)
+        self.record.happened(
+            Happened.GAVE_UP if fatal else Happened.NO_ERA,
+            cause=Cause.PROCESS,
+            reason=Reason.SPAWN_FAILED,
+            detail=detail,
+        )
+        return Next(Trigger.REPROBE, delay_s=None if fatal else self._reprobe_delay())
+
+    # What follows a life that had an era
+
+    async def _serve(self, serving: Serving) -> Next:
+        signals = self._lives.signals
+        woken = await serving.until_over(self._wish, take=self._take_wish, served=self._serve_acts)
+        uptime = serving.uptime_s()
+        if woken is signals.late_modern:
+            return await self._late_modern(uptime_s=uptime)
+        return await self._ended(None, "", uptime_s=uptime)
+
+    async def _late_modern(self, *, known: bool = False, uptime_s: float = 0.0) -> Next:
+        """A server that speaks modern after all: this life ends, a fresh one gets discover only.
+
+        `known`: its own round has reported it.
+        """
+        self._rounds.proved_modern(None if known else self._lives.life)
+        detail = (
+            "it proved to be modern after initialize was written: this process is ended and a "
+            "fresh one is asked by server/discover only"
+        )
+        return await self._ended(RestartReason.LATE_MODERN_EVIDENCE, detail, uptime_s=uptime_s)
+
+    async def _ended(
+        self, why: RestartReason | None, detail: str, *, uptime_s: float = 0.0
+    ) -> Next:
+        """End (or notice the end of) the life, drop its era, and say what comes when."""
+        end = await self._lives.end(detail or "its process or connection ended")
+        coming = self._restart(why, end, uptime_s=uptime_s)
+        modern = why is RestartReason.LATE_MODERN_EVIDENCE
+        self.record.happened(
+            Happened.ERA_ENDED,
+            cause=Cause.PROTOCOL if modern else Cause.PROCESS,
+            reason=Reason.LATE_MODERN_EVIDENCE if modern else "",
+            detail=f"{detail or _sentence(end)}; started again in {coming.delay_s or 0:.1f} s",
+        )
+        return coming
+
+    def _restart(self, why: RestartReason | None, end: End | None, *, uptime_s: float) -> Next:
+        following = restart.after(
+            restart.Ended(
+                how=end.kind if end is not None else "lost",
+                exit_code=end.exit_code if end is not None else None,
+                uptime_s=uptime_s,
+                ended_by_us=why,
+            ),
+            policy=self.server.restarts,
+            attempts=self._restarts,
+            random_0_1=self._around.random(),
+        )
+        self._restarts = following.attempts
+        self._around.telemetry.count(
+            PeerRestart(
+                peer=self.server.name,
+                reason=following.reason,
+                generation=self.record.generation,
+                attempt=following.attempts,
+                backoff_ms=following.delay_s * 1000,
+                exit_code=end.exit_code if end is not None else None,
+                stderr_tail=end.stderr_tail if end is not None else "",
+            )
+        )
+        late = why is RestartReason.LATE_MODERN_EVIDENCE
+        return Next(Trigger.LATE_EVIDENCE if late else Trigger.RESTART, following.delay_s)
+
+    # A person's acts: asked for from outside, answered by the next round
+
+    def _take_wish(self) -> int:
+        self._wish.clear()
+        return self._acts_asked
+
+    def _serve_acts(self, upto: int) -> None:
+        self._acts_served = max(self._acts_served, upto)
+        self._act_served.set()
+
+
+def _sentence(end: End | None) -> str:
+    return end.detail if end is not None else "its process or connection ended"

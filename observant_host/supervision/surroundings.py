@@ -1,0 +1,42 @@
+"""What every supervisor stands on, given once by the composition root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from observant_host.config import ServerConfig
+    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.supervision.memory import HostMemory
+    from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.masking import Masker
+    from observant_host.timing.clock import Clock
+    from observant_host.transports.base import Transport
+    from observant_host.wire.envelope import ClientInfo
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """`random` gives [0, 1). `transport` makes one for one life. `changed` is told when a peer's
+    state or listing changed; `decided` gets each decision, an object of `explain --json`;
+    `broken` a bug of ours that ended a task."""
+
+    telemetry: Telemetry
+    clock: Clock
+    random: Callable[[], float]
+    memory: HostMemory
+    transport: Callable[[ServerConfig], Transport]
+    client_info: ClientInfo
+    handlers: InputHandlers
+    masker: Masker
+    remember_modern: bool
+    changed: Callable[[str], None]
+    decided: Callable[[str, Mapping[str, Any]], None]
+    broken: Callable[[str, BaseException], None]
+
+    def now_s(self) -> float:
+        """Epoch seconds."""
+        return self.clock.wall_ns() / 1e9
