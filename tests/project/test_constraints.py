@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 def constraints() -> dict[str, str]:
     lines = (ROOT / ".ci/constraints.txt").read_text().splitlines()
     pins = (line.split(" ; ")[0].split("==") for line in lines if not line.startswith("#"))
-    return {name: version for name, version in pins}
+    return dict(pins)
 
 
 def locked() -> dict[str, str]:

@@ -1,0 +1,106 @@
+"""The parts of the README that are made from the code.
+
+python -m tests.project.readme_blocks      writes them anew
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+README = Path(__file__).parents[2] / "README.md"
+BLOCK = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end generated -->", re.DOTALL)
+
+
+def era() -> str:
+    from observant_host.decisions.era import diagram
+
+    return f"```mermaid\n{diagram().strip()}\n```"
+
+
+def commands() -> str:
+    from observant_host.cli.main import COMMANDS, cli
+
+    ctx = click.Context(cli)
+    parts = ["| command | does |", "|---|---|"]
+    parts += [f"| `{name}` | {lazy.summary} |" for name, lazy in COMMANDS.items()]
+    for name in COMMANDS:
+        command = cli.get_command(ctx, name)
+        assert command is not None
+        parts += ["", *_command(command, name)]
+    return "\n".join(parts)
+
+
+def _command(command: click.Command, path: str) -> list[str]:
+    ctx = click.Context(command, info_name=f"observant-host {path}")
+    lines = [f"#### `{' '.join(command.get_usage(ctx).removeprefix('Usage: ').split())}`", ""]
+    lines += [" ".join((command.help or "").split()), ""]
+    if isinstance(command, click.Group):
+        for name in command.list_commands(ctx):
+            inner = command.get_command(ctx, name)
+            assert inner is not None
+            lines += _command(inner, f"{path} {name}")
+        return lines
+    for option in command.params:
+        record = option.get_help_record(ctx)
+        if record is not None and record[0] not in ("-v, --verbose", "-q, --quiet", "-h, --help"):
+            lines.append(f"- `{record[0]}`: {record[1]}")
+    examples = getattr(command, "examples", ())
+    if examples:
+        lines += ["", "```console"]
+        for example, meaning in examples:
+            lines += [f"$ observant-host {example}", f"# {meaning}"]
+        lines.append("```")
+    return lines
+
+
+def metrics() -> str:
+    from observant_host.telemetry.metric_list import METRICS
+
+    lines = ["| metric | kind | labels | means |", "|---|---|---|---|"]
+    for metric in METRICS.values():
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
+    return "\n".join(lines)
+
+
+def spans() -> str:
+    from observant_host.telemetry.rules import RULES
+
+    lines = ["| span | kept in | log line | about |", "|---|---|---|---|"]
+    for fact, rule in RULES.items():
+        if rule.span is None:
+            continue
+        name = rule.span or "the method and its target, such as `tools/call search`"
+        log = f"`{rule.log}`" if rule.log else "–"
+        if rule.log and not rule.log_ok:
+            log += " (unless ok)"
+        about = _first_sentence(fact.__doc__, fact.__name__)
+        shown = f"`{name}`" if rule.span else name
+        lines.append(f"| {shown} | {rule.stream or '–'} | {log} | {about} |")
+    return "\n".join(lines)
+
+
+def _first_sentence(doc: str | None, name: str) -> str:
+    if not doc or doc.startswith(name + "("):  # a Struct without words of its own
+        return re.sub(r"(?<!^)([A-Z])", lambda m: " " + m[1].lower(), name)
+    return " ".join(doc.split()).replace("; ", ". ").split(". ")[0].rstrip(".")
+
+
+BLOCKS = {"era": era, "commands": commands, "metrics": metrics, "spans": spans}
+
+
+def renewed(text: str) -> str:
+    """`text` with every generated block as the code says now."""
+    return BLOCK.sub(
+        lambda match: (
+            f"<!-- generated: {match[1]} -->\n{BLOCKS[match[1]]()}\n<!-- end generated -->"
+        ),
+        text,
+    )
+
+
+if __name__ == "__main__":
+    README.write_text(renewed(README.read_text()))
