@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,7 @@ from observant_host.cli.options import (
 )
 from observant_host.cli.session import Session
 from observant_host.cli.status_command import lines
-from observant_host.cli.suggestion import toml_lines
+from observant_host.config.suggest import suggestion_lines
 from observant_host.errors import InvalidCall
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from observant_host.cli.output import Screen
     from observant_host.cli.source import Source
+    from observant_host.supervision.examine import Suggestion
 
 Server = dict[str, Any]
 
@@ -101,6 +103,14 @@ def exit_code(found: Sequence[Server], required: Sequence[str] | None) -> int:
     return 0 if all(one["state"] in CONVERSED for one in counting) else 3
 
 
+def pasteable(suggestion: Suggestion) -> str:
+    """A `[servers.NAME]` table as TOML, to be pasted into the configuration."""
+    keys = dict(suggestion.keys)
+    if isinstance(keys.get("legacy_expires"), str):
+        keys["legacy_expires"] = date.fromisoformat(keys["legacy_expires"])
+    return "\n".join(suggestion_lines(suggestion.server, keys))
+
+
 def _suggest(screen: Screen, session: Session, found: Sequence[Server]) -> None:
     names = [one["name"] for one in found if one["era"] == "unknown"]
     if not names:
@@ -108,4 +118,4 @@ def _suggest(screen: Screen, session: Session, found: Sequence[Server]) -> None:
     for examination in session.examine(names):
         screen.say(f"{examination.server}: {examination.sentence}")
         if examination.suggestion is not None:
-            screen.answer(toml_lines(examination.suggestion))
+            screen.answer(pasteable(examination.suggestion))

@@ -10,8 +10,7 @@ import pytest
 from observant_host.cli.allow_command import moment_of
 from observant_host.cli.call_command import content_lines, read_arguments
 from observant_host.cli.catalogue_commands import first_sentence, for_model
-from observant_host.cli.probe_command import asked_for, exit_code
-from observant_host.cli.suggestion import toml_lines
+from observant_host.cli.probe_command import asked_for, exit_code, pasteable
 from observant_host.cli.words import (
     ago,
     approximate_tokens,
@@ -178,7 +177,7 @@ def test_a_suggestion_is_toml_that_says_what_it_means() -> None:
         "legacy_expires": "2027-05-28",
         "legacy_fingerprint": "sha256:ab",
     }
-    text = toml_lines(Suggestion(server="a.b", revision="2025-06-18", keys=keys))
+    text = pasteable(Suggestion(server="a.b", revision="2025-06-18", keys=keys))
     table = tomllib.loads(text)["servers"]["a.b"]
     assert table == {**keys, "legacy_expires": date(2027, 5, 28)}
 
