@@ -17,17 +17,17 @@ import msgspec
 from observant_host.errors import CallError, HostError, RpcError
 from observant_host.telemetry.finished import Finished as Finished
 from observant_host.telemetry.finished import Sink as Sink
-from observant_host.telemetry.finished import SpanEvent, Starter
 from observant_host.telemetry.propagation import Link as Link
 from observant_host.telemetry.propagation import TraceContext as TraceContext
 from observant_host.telemetry.propagation import new_span_id, new_trace_id
-from observant_host.telemetry.rules import attributes_of, rule_of
+from observant_host.telemetry.rules import SpanEvent, attributes_of, rule_of
 from observant_host.telemetry.vocabulary import Request, RoutedCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
+    from observant_host.telemetry.finished import Starter
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.vocabulary import Fact, HostLevel, PeerLevel, PeerSnapshot
 

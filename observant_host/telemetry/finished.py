@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
-from observant_host.telemetry.rules import Value, attributes_of, rule_of, span_name
+from observant_host.telemetry.rules import attributes_of, rule_of, span_name
 
 if TYPE_CHECKING:
     from observant_host.telemetry.propagation import Link, TraceContext
-    from observant_host.telemetry.rules import Rule
+    from observant_host.telemetry.rules import Rule, SpanEvent, Value
     from observant_host.telemetry.vocabulary import Fact
-
-
-class SpanEvent(msgspec.Struct, frozen=True):
-    """Something that happened inside an operation; `time_ns` since the epoch."""
-
-    name: str
-    time_ns: int
-    attributes: dict[str, Value]
 
 
 class Finished:

@@ -69,3 +69,35 @@ def _base64_forms(raw: bytes) -> Iterator[str]:
 
 
 _URLSAFE: Final = str.maketrans("+/", "-_")
+
+
+class Cleaner:
+    """Text on its way out: masked, cut to a bound, without control characters; cached.
+
+    Always in this order: text that is cut first may keep half a secret at its end.
+    """
+
+    def __init__(self, masker: Masker, *, limit: int = 1024) -> None:
+        self._masker = masker
+        self._limit = limit
+        self._cache: dict[str, str] = {}
+
+    def text(self, value: str, *, limit: int | None = None) -> str:
+        """At most `limit` characters (default: what was given at construction)."""
+        if limit is not None or len(value) > self._limit:
+            return self._clean(value, limit or self._limit)
+        if (known := self._cache.get(value)) is None:
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            known = self._cache[value] = self._clean(value, self._limit)
+        return known
+
+    def _clean(self, value: str, limit: int) -> str:
+        return self._masker.text(value)[:limit].translate(_CONTROL)
+
+
+MAX_CACHED: Final = 4096
+"""Cached texts, of at most 1,024 characters each: 4 MiB at worst."""
+
+_CONTROL: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127))
+"""Control characters other than tab, newline and return: they can rewrite a terminal."""

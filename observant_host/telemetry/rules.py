@@ -18,6 +18,15 @@ Stream = Literal["decisions", "traces"]
 Level = Literal["debug", "info", "warning", "error"]
 
 PREFIX: Final = "observant_host."
+EVIDENCE_PREFIX: Final = PREFIX + "evidence."
+
+
+class SpanEvent(msgspec.Struct, frozen=True):
+    """Something that happened inside an operation; `time_ns` since the epoch."""
+
+    name: str
+    time_ns: int
+    attributes: Mapping[str, Value]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,7 +201,7 @@ def attributes_of(fact: v.Fact, outcome: str, error_type: str | None) -> dict[st
     out: dict[str, Value] = {}
     for name, key in keys_of(type(fact)):
         value = getattr(fact, name)
-        if value is None or value in ("", ()) or name == "evidence":
+        if value is None or value in ("", ()) or name in _IN_EVENTS:
             continue
         if type(value) is tuple:
             out[key] = [str(item) for item in value]
@@ -205,6 +214,39 @@ def attributes_of(fact: v.Fact, outcome: str, error_type: str | None) -> dict[st
     return out
 
 
+def events_of(fact: v.Fact, time_ns: int) -> tuple[SpanEvent, ...]:
+    """What a fact carries that is too big, or too structured, for an attribute."""
+    if isinstance(fact, v.EraDecide):
+        return tuple(SpanEvent("evidence", time_ns, _evidence(one)) for one in fact.evidence)
+    if isinstance(fact, v.PeerRestart) and fact.stderr_tail:
+        return (SpanEvent("stderr", time_ns, {PREFIX + "stderr_tail": fact.stderr_tail}),)
+    return ()
+
+
+def _evidence(one: Mapping[str, object]) -> dict[str, Value]:
+    return {
+        EVIDENCE_PREFIX + key: value if isinstance(value, _PLAIN) else str(value)
+        for key, value in one.items()
+        if value is not None
+    }
+
+
+def is_error(fact: v.Fact, outcome: str) -> bool:
+    """Whether the span's status is ERROR; a tool's own error is none of a routed call."""
+    match fact:
+        case v.RoutedCall():
+            return outcome not in ("ok", "tool_error")
+        case v.PeerStateChanged():
+            return fact.state == "unavailable"
+        case v.PeerRestart():
+            return fact.gave_up
+        case v.ConfigLoaded():
+            return not fact.successful
+        case _:
+            return outcome != "ok"
+
+
+_IN_EVENTS: Final = frozenset({"evidence", "stderr_tail"})
 _PLAIN: Final = (str, bool, int, float)
 _TARGET_KEYS: Final = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
 

@@ -1,0 +1,128 @@
+"""Slow ends (disk, stderr) are worked on by a thread: the event loop never waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+BATCH: Final = 256
+"""Items given to `work` at once: a few milliseconds of it, so that urgent ones do not wait long."""
+JOIN_S: Final = 5.0
+"""How long closing waits for a disk or a terminal that no longer takes anything."""
+
+
+class Background(Generic[T]):
+    """One daemon thread, started with the first item.
+
+    work(items) handles a batch and returns how many seconds later it wants to be called again
+    even without new items (to retry what it kept), or None. It must not raise.
+    Ordinary items wait up to `delay_s` to be handled together; urgent ones do not. The queue has
+    no bound of its own: whoever puts knows what may be dropped, and reads `waiting`.
+    """
+
+    def __init__(
+        self, name: str, work: Callable[[list[T]], float | None], *, delay_s: float = 0.2
+    ) -> None:
+        self._name = name
+        self._work = work
+        self._delay_s = delay_s
+        self._queue: deque[T | _Marker] = deque()
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._start_lock = threading.Lock()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    def put(self, item: T, *, urgent: bool = False) -> None:
+        """From any thread. After close, items are ignored."""
+        if self._closing:
+            return
+        self._queue.append(item)
+        self._nudge(urgent=urgent)
+
+    async def flush(self) -> None:
+        """Until everything put before this is worked on, as far as it can be."""
+        if self._thread is None or not self._thread.is_alive():
+            return
+        loop = asyncio.get_running_loop()
+        reached: asyncio.Future[None] = loop.create_future()
+        self._queue.append(_Marker(loop, reached))
+        self._nudge(urgent=True)
+        await asyncio.wait({reached}, timeout=JOIN_S)
+
+    async def close(self) -> None:
+        """Work off what is left and end the thread. Idempotent."""
+        self._closing = True
+        if self._thread is not None and self._thread.is_alive():
+            self._nudge(urgent=True)
+            await asyncio.to_thread(self._thread.join, JOIN_S)
+
+    def _nudge(self, *, urgent: bool) -> None:
+        if self._thread is None:
+            with self._start_lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                    self._thread.start()
+        if urgent:
+            self._hurry.set()
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def _run(self) -> None:
+        again: float | None = None
+        while True:
+            self._wake.wait(again)
+            self._wake.clear()
+            if not self._closing and self._queue:
+                self._hurry.wait(self._delay_s)
+            self._hurry.clear()
+            again = self._drain()
+            if self._closing and not self._queue:
+                return
+
+    def _drain(self) -> float | None:
+        while True:
+            items, markers = self._take()
+            again = self._work(items)
+            for marker in markers:
+                marker.reached()
+            if not self._queue:
+                return again
+
+    def _take(self) -> tuple[list[T], list[_Marker]]:
+        items: list[T] = []
+        markers: list[_Marker] = []
+        while self._queue and len(items) < BATCH:
+            item = self._queue.popleft()
+            if isinstance(item, _Marker):
+                markers.append(item)
+            else:
+                items.append(item)
+        return items, markers
+
+
+class _Marker:
+    """A place in the queue that somebody waits for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+        self._loop = loop
+        self._future = future
+
+    def reached(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._resolve)
+
+    def _resolve(self) -> None:
+        if not self._future.done():
+            self._future.set_result(None)

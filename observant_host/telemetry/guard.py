@@ -1,0 +1,61 @@
+"""A sink that fails waits, is tried again, and says so; it never breaks a call."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from observant_host.telemetry.finished import Finished, Sink
+
+FIRST_WAIT_S: Final = 1.0
+LONGEST_WAIT_S: Final = 60.0
+
+
+class Guarded:
+    """A Sink around another. While it is down, what it is given is skipped and counted.
+
+    changed(name, up, error): called when it goes down and when it is up again.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        changed: Callable[[str, bool, BaseException | None], None] = lambda *_: None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = sink.name
+        self.skipped = 0
+        self._sink = sink
+        self._changed = changed
+        self._monotonic = monotonic
+        self._wait = 0.0
+        self._until = 0.0
+
+    @property
+    def up(self) -> bool:
+        return not self._wait
+
+    def emit(self, done: Finished) -> None:
+        if self._wait and self._monotonic() < self._until:
+            self.skipped += 1
+            return
+        try:
+            self._sink.emit(done)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller's work goes on
+            self._failed(error)
+        else:
+            if self._wait:
+                self._wait = 0.0
+                self._changed(self.name, True, None)
+
+    def _failed(self, error: Exception) -> None:
+        was_up = self.up
+        self._wait = min(LONGEST_WAIT_S, self._wait * 2) or FIRST_WAIT_S
+        self._until = self._monotonic() + self._wait
+        self.skipped += 1
+        if was_up:
+            self._changed(self.name, False, error)
