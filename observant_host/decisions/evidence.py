@@ -10,13 +10,12 @@ basic/transports/stdio › Backward Compatibility, basic/index › Error Codes.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from msgspec import Raw
 
 from observant_host.decisions.evidence_kinds import OUTCOMES, PROVE_MODERN, EvidenceKind
-from observant_host.decisions.terms import LegacyProbeOutcome, ProbeOutcome
 from observant_host.wire.jsonrpc import Broken, Error, Result
 from observant_host.wire.messages import is_empty, parse_discover, parse_initialize, string_list
 from observant_host.wire.revisions import (
@@ -25,6 +24,9 @@ from observant_host.wire.revisions import (
     MODERN_ERRORS,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
+
+if TYPE_CHECKING:
+    from observant_host.decisions.terms import LegacyProbeOutcome, ProbeOutcome
 
 EXCERPT_BYTES: Final = 512
 
