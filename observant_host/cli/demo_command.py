@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from observant_host.cli.options import command, pass_screen
+from observant_host.cli.session import run_async
+from observant_host.timing.clock import SystemClock
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from observant_host.cli.output import Screen
+    from observant_host.demo.stage import Stage
+
+STYLES = {"step": "bold", "kept": "green", "broken": "bold red", "line": ""}
 
 
 @command(
@@ -26,13 +35,33 @@ if TYPE_CHECKING:
 @click.option(
     "--dir",
     "folder",
-    type=click.Path(path_type=__import__("pathlib").Path, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False),
     help="Where its files go. Default: a temporary folder, removed at the end.",
 )
 @click.option("--listen", default="127.0.0.1:8700", show_default=True, help="Health and metrics.")
 @pass_screen
 def demo(screen: Screen, *, once: bool, folder: Path | None, listen: str) -> int:
-    """Six sample servers: discovery, colliding names, calls, an old server that is allowed and one
-    that is not, a slow one, a crash and its recovery, a refused downgrade.
+    """Show everything with six sample servers: discovery, colliding names, calls, an old server
+    that is allowed and one that is not, a slow one, a crash and its recovery, a refused downgrade.
+
+    It checks its own promises: exit code 1 if one is broken.
     """
-    raise NotImplementedError(screen, once, folder, listen)
+    from observant_host.demo.stage import build
+
+    today = datetime.fromtimestamp(SystemClock().wall_ns() / 1e9, UTC).date()
+    with _place(folder) as place:
+        stage = build(place.resolve(), today=today, listen=listen)
+        return run_async(_play(screen, stage, once=once))
+
+
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="observant-host-demo-") as made:
+        yield Path(made)
+
+
+async def _play(screen: Screen, stage: Stage, *, once: bool) -> int:
+    raise NotImplementedError
