@@ -21,7 +21,7 @@ Each class carries `error_type`, a low-cardinality label for spans and metrics. 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,15 +86,31 @@ class QueueFull(TransportError):
     error_type = "queue_full"
 
 
+class CallFacts(NamedTuple):
+    """What is known of a call that was routed: where to, how often, how long.
+
+    `duration_ms` is the caller's whole wait, `trace_id` 32 hex digits.
+    """
+
+    name: str
+    server: str = ""
+    local_name: str = ""
+    attempts: int = 0
+    era: str = "unknown"
+    duration_ms: float = 0.0
+    trace_id: str | None = None
+
+
 class CallError(HostError):
     """One call ended without a result.
 
     `delivery` says how far it got ("not_sent", "sent_no_reply", "replied"); only "not_sent"
-    proves that nothing was executed.
+    proves that nothing was executed. `call` is filled by the router.
     """
 
     error_type = "call_error"
     outcome: ClassVar[Outcome] = "unavailable"
+    call: CallFacts | None = None
 
     def __init__(
         self, message: str, *, delivery: Delivery = "not_sent", fault: Fault = "peer"
