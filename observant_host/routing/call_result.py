@@ -2,76 +2,173 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Raw
+import msgspec
 
-from observant_host.errors import CallError, Delivery, Fault, Outcome
+from observant_host.errors import CallFacts, RpcError
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from observant_host.errors import CallError, Delivery, Fault, Outcome
 
 
 class CallResult:
     """One answered call. `raw` is the result object as the server sent it.
 
-    `outcome` is "ok" or "tool_error" (`is_error`). `duration_ms` is the caller's whole wait,
-    `trace_id` 32 hex digits.
+    `outcome` is "ok" or "tool_error" (`is_error`). `call` has what is known of the call itself;
+    its fields are here too.
     """
 
-    outcome: Outcome
-    delivery: Delivery
-    fault: Fault
+    __slots__ = ("_data", "_raw", "call", "is_error")
 
-    def __init__(
-        self,
-        raw: Raw,
-        *,
-        name: str,
-        server: str,
-        local_name: str,
-        is_error: bool = False,
-        attempts: int = 1,
-        era: str = "unknown",
-        duration_ms: float = 0.0,
-        trace_id: str | None = None,
-    ) -> None:
-        raise NotImplementedError
+    delivery: Delivery = "replied"
+    fault: Fault = "none"
+
+    def __init__(self, raw: Raw, *, call: CallFacts, is_error: bool = False) -> None:
+        self._raw = raw
+        self._data: dict[str, Any] | None = None
+        self.call = call
+        self.is_error = is_error
 
     @property
-    def raw(self) -> bytes: ...
+    def outcome(self) -> Outcome:
+        return "tool_error" if self.is_error else "ok"
+
+    @property
+    def name(self) -> str:
+        """The name that was called."""
+        return self.call.name
+
+    @property
+    def server(self) -> str:
+        return self.call.server
+
+    @property
+    def local_name(self) -> str:
+        """What the server calls it; a resource's URI."""
+        return self.call.local_name
+
+    @property
+    def attempts(self) -> int:
+        return self.call.attempts
+
+    @property
+    def era(self) -> str:
+        return self.call.era
+
+    @property
+    def duration_ms(self) -> float:
+        return self.call.duration_ms
+
+    @property
+    def trace_id(self) -> str | None:
+        return self.call.trace_id
+
+    @property
+    def raw(self) -> bytes:
+        return bytes(self._raw)
+
+    @property
+    def raw_view(self) -> Raw:
+        """The same bytes, to be put into a larger document as they are."""
+        return self._raw
 
     @property
     def data(self) -> dict[str, Any]:
-        """The whole result object, decoded."""
-        raise NotImplementedError
+        """The whole result object, decoded once. Do not change it."""
+        if self._data is None:
+            self._data = msgspec.json.decode(self._raw, type=dict[str, Any])
+        return self._data
 
     @property
     def content(self) -> list[Any]:
-        """The `content` blocks as they came; [] where there are none."""
-        raise NotImplementedError
-
-    @property
-    def has_structured_content(self) -> bool:
-        raise NotImplementedError
-
-    @property
-    def structured_content(self) -> Any:
-        """`structuredContent`, any JSON value; None where it is null or absent."""
-        raise NotImplementedError
+        """The `content` blocks as they came, odd ones too; [] where there is no list."""
+        content = self.data.get("content")
+        return content if isinstance(content, list) else []
 
     @property
     def text(self) -> str:
         """The text blocks of `content`, joined by newlines."""
-        raise NotImplementedError
+        texts = [
+            block.get("text")
+            for block in self.content
+            if isinstance(block, dict) and block.get("type") == "text"
+        ]
+        return "\n".join(text for text in texts if isinstance(text, str))
+
+    @property
+    def has_structured_content(self) -> bool:
+        """Tells a `structuredContent` of null from none."""
+        return "structuredContent" in self.data
+
+    @property
+    def structured_content(self) -> Any:
+        """`structuredContent`, any JSON value; None where it is null or absent."""
+        return self.data.get("structuredContent")
 
     def to_json(self) -> dict[str, Any]:
         """The object of `call --json`; encode with msgspec, the result goes out untouched."""
-        raise NotImplementedError
+        return _document(
+            self.call,
+            outcome=self.outcome,
+            delivery=self.delivery,
+            fault=self.fault,
+            result=self._raw,
+        )
+
+    def __repr__(self) -> str:
+        return f"<CallResult {self.name!r} {self.outcome} {len(self._raw)} bytes>"
 
 
 def error_json(error: CallError, *, name: str) -> dict[str, Any]:
-    """The object of `call --json` for a call that raised."""
-    raise NotImplementedError
+    """The object of `call --json` for a call that raised.
+
+    `error` is the server's own where it sent one; else its `code` is null and `data` names the
+    `error_type`.
+    """
+    if isinstance(error, RpcError):
+        said = {"code": error.code, "message": error.rpc_message, "data": error.data}
+    else:
+        said = {"code": None, "message": str(error), "data": {"error_type": error.error_type}}
+    return _document(
+        error.call or CallFacts(name),
+        outcome=error.outcome,
+        delivery=error.delivery,
+        fault=error.fault,
+        error=said,
+    )
 
 
-def cancelled_json(*, name: str) -> dict[str, Any]:
-    """The object of `call --json` for a call that was cancelled."""
-    raise NotImplementedError
+def cancelled_json(*, name: str, delivery: Delivery = "sent_no_reply") -> dict[str, Any]:
+    """The object of `call --json` for a call that its caller cancelled."""
+    said = {"code": None, "message": "the call was cancelled", "data": None}
+    return _document(
+        CallFacts(name), outcome="cancelled", delivery=delivery, fault="caller", error=said
+    )
+
+
+def _document(
+    call: CallFacts,
+    *,
+    outcome: Outcome,
+    delivery: Delivery,
+    fault: Fault,
+    result: Raw | None = None,
+    error: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    return {
+        "name": call.name,
+        "server": call.server,
+        "local_name": call.local_name,
+        "outcome": outcome,
+        "delivery": delivery,
+        "fault": fault,
+        "attempts": call.attempts,
+        "era": call.era,
+        "duration_ms": round(call.duration_ms, 3),
+        "trace_id": call.trace_id,
+        "result": result,
+        "error": error,
+    }
