@@ -7,7 +7,8 @@ child {mode} (a grandchild: "plain", "holds_stdout", "own_session", "no_environm
 pid).
 Options: --ignore-eof, --ignore-term, --stderr-first BYTES, --last-words TEXT (on stderr at exit),
 --announce-term (writes a frame at SIGTERM), --launcher (starts itself as its own child on the same
-pipes, waits, and passes no signal on).
+pipes, waits, and passes no signal on). Others, such as --marker TEXT, are for the eyes of others;
+grandchildren have them too.
 """
 
 import json
@@ -33,7 +34,7 @@ def send(message_id, result):
 
 
 def start_grandchild(mode):
-    argv = [sys.executable, "-I", "-S", "-c", GRANDCHILD]
+    argv = [sys.executable, "-I", "-S", "-c", GRANDCHILD, *sys.argv[1:]]
     environment = {} if mode == "no_environment" else os.environ
     actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)]
     if mode != "holds_stdout":
