@@ -14,12 +14,14 @@ from observant_host.errors import InvalidResult
 from observant_host.peers import endings
 from observant_host.peers.open_call import OpenCall
 from observant_host.peers.pending import Entry, FailOne, Matched, Pending
-from observant_host.peers.probes import Answer, Probe, Probes, answer_of
+from observant_host.peers.probes import KEPT_BYTES, Answer, Probe, Probes
 from observant_host.telemetry.vocabulary import FrameDropped
 from observant_host.timing.tasks import Latch, Signal
 from observant_host.wire import jsonrpc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from observant_host.peers.notices import Notices
     from observant_host.peers.server_requests import ServerRequests
     from observant_host.telemetry.facade import Telemetry
@@ -39,7 +41,7 @@ class Drops:
         self._masker = masker
 
     def __call__(self, kind: str, excerpt: bytes = b"") -> None:
-        shown = self._masker.bytes(excerpt[:EXCERPT_BYTES]).decode("utf-8", "replace")
+        shown = self._masker.bytes(excerpt[:KEPT_BYTES])[:EXCERPT_BYTES].decode("utf-8", "replace")
         self._telemetry.count(FrameDropped(peer=self._server, kind=kind, excerpt=shown))
 
 
@@ -54,15 +56,15 @@ class Rules(Protocol):
     def spoken(self) -> str:
         """ "modern", "legacy" or "unknown": whose rules hold for what the server sends."""
 
-    def any_traffic(self) -> None:
-        """A JSON-RPC message arrived."""
+    def over(self) -> None:
+        """The life has ended; every open request has been failed."""
 
 
 class Inbox:
-    """A transports.base.Receiver.
+    """A transports.base.Receiver. `heard` is told of each JSON-RPC message.
 
-    `stirred` is set whenever something happened that a negotiation may wait for; `noise` counts
-    what was no message or nobody's; `first_output_at` is in monotonic seconds.
+    `stirred` is set whenever something happened that a negotiation may wait for;
+    `first_output_at` is in monotonic seconds.
     """
 
     def __init__(
@@ -77,8 +79,10 @@ class Inbox:
         drops: Drops,
         masker: Masker,
         clock: Clock,
+        heard: Callable[[], None],
     ) -> None:
         self._server = server
+        self._heard = heard
         self._rules = rules
         self._pending = pending
         self._probes = probes
@@ -89,8 +93,7 @@ class Inbox:
         self._clock = clock
         self.end: Latch[End] = Latch()
         self.stirred = Signal()
-        self.noise = 0
-        self.noise_excerpt = b""
+        self._noise_kept: bytes | None = None
         self.first_output_at: float | None = None
 
     def frame_received(self, frame: bytes) -> None:
@@ -101,7 +104,7 @@ class Inbox:
             if isinstance(message, jsonrpc.NotAMessage):
                 self._noise("not_a_message", frame)
                 continue
-            self._rules.any_traffic()
+            self._heard()
             match message:
                 case jsonrpc.Notification():
                     self._notices.received(message, era=self._rules.spoken)
@@ -116,7 +119,7 @@ class Inbox:
             self._output_began()
         lost = jsonrpc.recover(excerpt) if kind == "oversized" else None
         if isinstance(lost, jsonrpc.Broken):
-            self._rules.any_traffic()
+            self._heard()
             self._reply(lost, excerpt)
         else:
             self._noise(kind, excerpt)
@@ -135,7 +138,13 @@ class Inbox:
             if isinstance(entry.waiter, OpenCall):
                 entry.waiter.fail(endings.life_ended(self._server, end, entry.waiter.delivery))
         self._server_requests.close()
+        self._rules.over()
         self.stirred.set()
+
+    def take_noise(self) -> bytes | None:
+        """The first of what was no message or nobody's, since it was last asked for."""
+        noise, self._noise_kept = self._noise_kept, None
+        return noise
 
     def _request(self, request: jsonrpc.Request) -> None:
         """Legacy servers are answered; a modern one must not ask, and is never answered."""
@@ -169,7 +178,7 @@ class Inbox:
     def _failed(self, verdict: FailOne[OpenCall | Probe], frame: bytes) -> None:
         waiter, message = verdict.entry.waiter, verdict.message
         if isinstance(waiter, Probe):
-            self._probe_answered(waiter, answer_of(verdict), frame)
+            self._probe_answered(waiter, message, frame, paired=False)
         elif isinstance(message, jsonrpc.Error) and message.id is None:
             waiter.fail(endings.rpc_error(message, self._masker))
         else:
@@ -180,13 +189,16 @@ class Inbox:
         probe = self._probes.adopt(message, reason)
         if probe is not None:
             self._probe_answered(probe, message, frame)
-        elif reason == "foreign":
-            self._noise("foreign_id", frame)
+        elif reason in ("foreign", "no_id"):
+            self._noise(f"{reason}_reply", frame)
         else:
             self._drop(f"{reason}_reply", frame)
 
-    def _probe_answered(self, probe: Probe, answer: Answer, frame: bytes) -> None:
-        if not self._probes.answered(probe, answer, now=self._clock.monotonic(), frame=frame):
+    def _probe_answered(
+        self, probe: Probe, answer: Answer, frame: bytes, *, paired: bool = True
+    ) -> None:
+        now = self._clock.monotonic()
+        if not self._probes.answered(probe, answer, now=now, frame=frame, paired=paired):
             self._drop("late_reply", frame)
         self.stirred.set()
 
@@ -195,6 +207,6 @@ class Inbox:
         self.stirred.set()
 
     def _noise(self, kind: str, excerpt: bytes) -> None:
-        self.noise += 1
-        self.noise_excerpt = self.noise_excerpt or excerpt[:EXCERPT_BYTES]
+        if self._noise_kept is None:
+            self._noise_kept = excerpt[:KEPT_BYTES]
         self._drop(kind, excerpt)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from observant_host.errors import CallTimeout, QueueFull, TransportError
+from observant_host.errors import CallTimeout, TransportError
 from observant_host.peers import endings
 from observant_host.peers.eras import ModernEra, encode_request
 from observant_host.peers.inbox import Drops, Inbox
 from observant_host.peers.notices import Notices
 from observant_host.peers.open_call import OpenCall
-from observant_host.peers.pending import Pending
+from observant_host.peers.outbox import Outbox
+from observant_host.peers.pending import Entry, Pending
 from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
 from observant_host.peers.server_requests import ServerRequests
 from observant_host.telemetry.masking import Masker
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 NEVER_CANCELLED: Final = frozenset({DISCOVER, INITIALIZE})
 """Source: MCP 2025-11-25 basic/utilities/cancellation; a late discover is evidence we want."""
-
-NOTICE_S: Final = 30.0
-"""How long a notification or an answer of ours may wait in a stuck pipe before it is withdrawn."""
 
 
 class LifeListener(Protocol):
@@ -92,7 +90,6 @@ class Life:
         self.clock = clock
         self.client_info = client_info
         self.masker = masker or Masker()
-        self.listener = listener
 
         self.era: Era | None = None
         self.server_info: dict[str, Any] | None = None
@@ -108,12 +105,13 @@ class Life:
         )
         self._sweep = Sweep(clock, self._fail_due)
         self._drop = Drops(server.name, telemetry=telemetry, masker=self.masker)
+        self._outbox = Outbox(transport, clock=clock, drop=self._drop)
         answers = ServerRequests(
             server.name,
             handlers=input_handlers,
             telemetry=telemetry,
             drop=self._drop,
-            write=self._write_answer,
+            write=self._outbox.write,
         )
         self.inbox = Inbox(
             server.name,
@@ -133,6 +131,7 @@ class Life:
             drops=self._drop,
             masker=self.masker,
             clock=clock,
+            heard=listener.any_traffic,
         )
 
     # From opening to the end
@@ -276,7 +275,8 @@ class Life:
     def notify(self, method: str, params: Params = None) -> None:
         """Send a notification in the era's shape; does nothing on an ended or undecided life."""
         if self.era is not None and not self.inbox.end.is_set():
-            self._write(self.era.notification(method, params), method)
+            frame = self.era.notification(method, params)
+            self._outbox.write(frame, method, version=self.era.version)
             self._pending.notified(self.clock.monotonic())
 
     # Probes: negotiation writes them, and they outlive its rounds
@@ -297,7 +297,7 @@ class Life:
             trace=trace,
             progress_token=None,
         )
-        self._write(frame, probe.method, request_id=probe.request_id, version=version)
+        self._outbox.write(frame, probe.method, version=version, request_id=probe.request_id)
         return probe
 
     def send_initialize(self, version: str) -> Probe:
@@ -309,7 +309,7 @@ class Life:
             capabilities=self._declared,
             client_info=self.client_info,
         )
-        self._write(frame, probe.method, request_id=probe.request_id)
+        self._outbox.write(frame, probe.method, request_id=probe.request_id)
         return probe
 
     # How the inbox is to read what comes (peers.inbox.Rules)
@@ -327,9 +327,9 @@ class Life:
             return "unknown" if probes.late_modern is not None else self.era.name
         return "legacy" if probes.initialize is not None and not probes.saw_modern else "unknown"
 
-    def any_traffic(self) -> None:
-        """Told on to the listener: a silent process spoke."""
-        self.listener.any_traffic()
+    def over(self) -> None:
+        """No deadline is watched any more."""
+        self._sweep.close()
 
     def _progress(self, note: ProgressNote) -> bool:
         entry = self._pending.get(note.token) if type(note.token) is int else None
@@ -345,32 +345,32 @@ class Life:
             self._drop("progress_callback_failed")
         return True
 
-    # Time, cancellation, and small writes
+    # Time and cancellation
 
     def _fail_due(self, now: float) -> float | None:
         for entry in self._pending.due(now):
             call = entry.waiter
             if isinstance(call, OpenCall):
-                self._time_over(entry.id, entry.method, call, now=now)
+                self._time_over(entry, call, now=now)
         return self._pending.earliest()
 
-    def _time_over(self, request_id: int, method: str, call: OpenCall, *, now: float) -> None:
-        delivery = self._take_back(request_id, method, call)
+    def _time_over(self, entry: Entry[OpenCall | Probe], call: OpenCall, *, now: float) -> None:
+        delivery = self._take_back(entry.id, entry.method, call)
         scope: DeadlineScope = call.scope_at(now)
-        budget_s = now - call.began
+        budget_s = entry.expires - call.began
         self.telemetry.count(
             DeadlineExpired(
                 peer=self.server.name,
                 scope=scope,
                 budget_ms=budget_s * 1000,
-                elapsed_ms=budget_s * 1000,
-                method=method,
+                elapsed_ms=(now - call.began) * 1000,
+                method=entry.method,
             ),
             parent=call.context,
         )
         call.fail(
             CallTimeout(
-                f"{self.server.name} did not answer {method} within {budget_s:.3g} s",
+                f"{self.server.name} did not answer {entry.method} within {budget_s:.3g} s",
                 scope=scope,
                 delivery=delivery,
                 fault="peer",
@@ -384,23 +384,3 @@ class Life:
         if not self.transport.cancel(request_id) and method not in NEVER_CANCELLED:
             self.notify("notifications/cancelled", {"requestId": request_id})
         return "sent_no_reply"
-
-    def _write_answer(self, frame: bytes) -> None:
-        self._write(frame, "")
-
-    def _write(
-        self,
-        frame: bytes,
-        method: str,
-        *,
-        request_id: int | None = None,
-        version: str | None = None,
-    ) -> None:
-        era_version = version or (self.era.version if self.era is not None else None)
-        out = Outbound(frame, method, request_id, era_version)
-        try:
-            self.transport.send(out, expires=self.clock.monotonic() + NOTICE_S)
-        except QueueFull:
-            self._drop("write_queue_full")
-        except TransportError:
-            self._drop("write_after_end")

@@ -11,33 +11,36 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from observant_host.decisions.evidence import Seen, judge_discover, judge_initialize
 from observant_host.wire.jsonrpc import Broken, Error, Result
-from observant_host.wire.messages import parse_discover
-from observant_host.wire.revisions import MODERN_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from observant_host.peers.open_call import OpenCall
-    from observant_host.peers.pending import FailOne, Pending
+    from observant_host.peers.pending import Pending
 
 Answer = Result | Error | Broken
 
 DISCOVER: Final = "server/discover"
 INITIALIZE: Final = "initialize"
 
-EXCERPT_BYTES: Final = 512
-"""Of an answer, kept as evidence."""
+KEPT_BYTES: Final = 4096
+"""Of an answer: more than is ever shown, so that secrets are masked before it is cut."""
 
 
 class Probe:
-    """`sent_at` and `answered_at` are monotonic seconds. `taken` once a round has judged it."""
+    """`sent_at` and `answered_at` are monotonic seconds. `taken` once a round has judged it.
+
+    `paired` is False where the answer's id only resembled ours: its result then proves nothing.
+    """
 
     __slots__ = (
         "answer",
         "answered_at",
         "excerpt",
         "method",
+        "paired",
         "request_id",
         "sent_at",
         "taken",
@@ -52,18 +55,19 @@ class Probe:
         self.answer: Answer | None = None
         self.answered_at = 0.0
         self.excerpt = b""
+        self.paired = True
         self.taken = False
 
     @property
     def proves_modern(self) -> bool:
         """Whether this answer, whenever it came, can only be a modern server's."""
-        match self.answer:
-            case Error(code=code) | Broken(code=code):
-                return code in MODERN_ERRORS
-            case Result(result=result) if self.method == DISCOVER:
-                return not isinstance(parse_discover(result), str)
-            case _:
-                return False
+        if self.answer is None:
+            return False
+        if self.method == DISCOVER:
+            judged = judge_discover(self.answer, seen=Seen(), paired=self.paired)
+        else:
+            judged = judge_initialize(self.answer, seen=Seen(), allowed=(), paired=self.paired)
+        return judged.proves_modern
 
 
 class Probes:
@@ -123,11 +127,14 @@ class Probes:
             self._pending.forget(probe.request_id)
             self._overtaken[probe.request_id] = probe
 
-    def answered(self, probe: Probe, answer: Answer, *, now: float, frame: bytes) -> bool:
+    def answered(
+        self, probe: Probe, answer: Answer, *, now: float, frame: bytes, paired: bool = True
+    ) -> bool:
         """The one answer it gets. False where it changes nothing any more (to be counted)."""
         probe.answer = answer
+        probe.paired = paired
         probe.answered_at = now
-        probe.excerpt = frame[:EXCERPT_BYTES]
+        probe.excerpt = frame[:KEPT_BYTES]
         if self.initialize is None:
             if not self.negotiating:
                 self._on_evidence()
@@ -154,16 +161,3 @@ class Probes:
             self._pending.forget(waiting[0].request_id)
             return waiting[0]
         return None
-
-
-def answer_of(failed: FailOne[OpenCall | Probe]) -> Answer:
-    """What a reply that could not be paired properly is evidence of.
-
-    An error without an id speaks for itself; anything under a wrong id is broken, whatever it
-    holds, but a recognised code stays what it is.
-    """
-    message = failed.message
-    if isinstance(message, Broken) or (isinstance(message, Error) and message.id is None):
-        return message
-    code = message.code if isinstance(message, Error) and message.code in MODERN_ERRORS else None
-    return Broken(id=message.id, problem=failed.problem, code=code)
