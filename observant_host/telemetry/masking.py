@@ -26,17 +26,26 @@ class Masker:
     """Replaces every configured secret by `***`, the longest first."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = sorted({s for s in secrets if len(s) >= MIN_LENGTH}, key=len, reverse=True)
+        self._known: set[str] = set()
+        self._text: re.Pattern[str] | None = None
+        self._bytes: re.Pattern[bytes] | None = None
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these too from now on (a server was added while the host runs)."""
+        more = {s for s in secrets if len(s) >= MIN_LENGTH} - self._known
+        if not more:
+            return
+        self._known |= more
+        known = sorted(self._known, key=len, reverse=True)
         forms = sorted(
             {form for secret in known[:MAX_SECRETS] for form in _forms(secret)},
             key=len,
             reverse=True,
         )
-        self._text = re.compile("|".join(map(re.escape, forms))) if forms else None
-        self._bytes = (
-            re.compile(b"|".join(re.escape(f.encode("utf-8", "surrogateescape")) for f in forms))
-            if forms
-            else None
+        self._text = re.compile("|".join(map(re.escape, forms)))
+        self._bytes = re.compile(
+            b"|".join(re.escape(f.encode("utf-8", "surrogateescape")) for f in forms)
         )
 
     def text(self, value: str) -> str:
