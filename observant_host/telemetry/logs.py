@@ -8,35 +8,27 @@ what was left out; decisions never are.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import structlog
 
-from observant_host.telemetry.background import Background
-from observant_host.telemetry.rules import is_error, rule_of
+from observant_host.telemetry.log_lines import LEVELS, Fields, as_json
+from observant_host.telemetry.rules import level_of, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TextIO
 
     from observant_host.telemetry.finished import Finished
     from observant_host.telemetry.masking import Cleaner
     from observant_host.telemetry.rules import Level
 
-LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 BURST: Final = 5
 """Lines of one kind, peer and outcome in a window; the rest is counted."""
 WINDOW_S: Final = 10.0
-LINES_WAITING: Final = 10_000
-"""Lines that wait for a stderr which nobody reads; later ones are dropped."""
 SCHEMA: Final = "1"
 TEXT_LIMIT: Final = 2048
-
-Fields = dict[str, Any]
 
 
 class LogSink:
@@ -65,9 +57,7 @@ class LogSink:
         rule = rule_of(done.fact)
         if rule.log is None or (not rule.log_ok and done.outcome == "ok"):
             return
-        level = rule.level
-        if is_error(done.fact, done.outcome) and LEVELS[level] < LEVELS["warning"]:
-            level = "warning"
+        level = level_of(done.fact, done.outcome)
         if LEVELS[level] < LEVELS[self.level]:
             return
         suppressed = 0
@@ -86,9 +76,13 @@ class LogSink:
         if LEVELS[level] >= LEVELS[self.level]:
             self._line(level, event, dict(fields))
 
-    def last_words(self) -> None:
-        """Say what is still uncounted; called before closing."""
+    async def flush(self) -> None:
+        """Nothing of its own waits here."""
+
+    async def close(self) -> None:
+        """Say what is still uncounted, and let the libraries speak for themselves again."""
         self._tell_suppressed(all_of_them=True)
+        release_library_logs(self)
 
     def _tell_suppressed(self, *, all_of_them: bool = False) -> None:
         for (event, peer, outcome), count in self._limiter.over(all_of_them=all_of_them):
@@ -138,89 +132,31 @@ def _fields(done: Finished) -> Fields:
     return fields
 
 
-_json: Final = msgspec.json.Encoder(enc_hook=str)
-_render_json: Final = structlog.processors.JSONRenderer(
-    serializer=lambda event, **_: _json.encode(event).decode()
-)
-_render_console: Final = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
-_render_plain: Final = structlog.processors.KeyValueRenderer(key_order=["event"])
-
-
-def as_json(event: Fields) -> str:
-    return str(_render_json(None, "", event))
-
-
-def as_console(event: Fields) -> str:
-    """For a person at a terminal."""
-    hidden = ("logger", "service.name", "schema", "trace_flags")
-    return str(_render_console(None, "", {k: v for k, v in event.items() if k not in hidden}))
-
-
-def as_plain(event: Fields) -> str:
-    """For the embedding program's own logging, which adds time and level."""
-    hidden = ("timestamp", "level", "logger", "service.name", "schema")
-    return str(_render_plain(None, "", {k: v for k, v in event.items() if k not in hidden}))
-
-
-class StderrLines:
-    """Writes lines to stderr from a thread: a terminal or pipe that is full stops nobody."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream
-        self._thread: Background[str] = Background("observant-host log", self._work, delay_s=0.02)
-        self.up = True
-        self.lost = 0
-
-    def __call__(self, level: str, line: str) -> None:
-        if self._thread.waiting >= LINES_WAITING:
-            self.lost += 1
-            return
-        self._thread.put(line, urgent=LEVELS[level] >= LEVELS["warning"])
-
-    async def flush(self) -> None:
-        await self._thread.flush()
-
-    async def close(self) -> None:
-        await self._thread.close()
-
-    def _work(self, lines: list[str]) -> None:
-        if not lines:
-            return
-        stream = self._stream or sys.stderr
-        try:
-            stream.write("".join(line + "\n" for line in lines))
-            stream.flush()
-        except (OSError, ValueError):
-            self.up = False
-            self.lost += len(lines)
-        else:
-            self.up = True
-
-
-def to_logging(level: str, line: str) -> None:
-    """The embedding program decides what becomes of our lines: logger `observant_host`."""
-    _library.log(LEVELS[level], "%s", line)
-
-
-_library: Final = logging.getLogger("observant_host")
-_library.addHandler(logging.NullHandler())
-
-
 class LibraryLines(logging.Handler):
     """Warnings of the libraries under us (an exporter that cannot connect), as lines of ours."""
 
     def __init__(self, sink: LogSink) -> None:
         super().__init__(logging.WARNING)
-        self._sink = sink
+        self.sink = sink
         self._limiter = _Limiter(time.monotonic)
 
     def emit(self, record: logging.LogRecord) -> None:
         suppressed = self._limiter.allow((record.name, "", ""))
         if suppressed is not None and not record.name.startswith("observant_host"):
             level: Level = "error" if record.levelno >= logging.ERROR else "warning"
-            self._sink.notice(
-                level, "library_log", library=record.name, message=record.getMessage()
-            )
+            self.sink.notice(level, "library_log", library=record.name, message=record.getMessage())
+
+
+def take_over_library_logs(sink: LogSink) -> None:
+    """Warnings of libraries become lines of ours, instead of plain text between JSON lines."""
+    logging.getLogger().addHandler(LibraryLines(sink))
+
+
+def release_library_logs(sink: LogSink) -> None:
+    """Undo `take_over_library_logs`; does nothing where that was not done."""
+    root = logging.getLogger()
+    for handler in [h for h in root.handlers if isinstance(h, LibraryLines) and h.sink is sink]:
+        root.removeHandler(handler)
 
 
 class _Limiter:

@@ -246,6 +246,13 @@ def is_error(fact: v.Fact, outcome: str) -> bool:
             return outcome != "ok"
 
 
+def level_of(fact: v.Fact, outcome: str) -> Level:
+    """The level of its log line: what went wrong, and every downgrade, is at least a warning."""
+    level = RULES[type(fact)].level
+    downgrade = isinstance(fact, v.EraDecide) and fact.direction == "downgrade"
+    return "warning" if level == "info" and (downgrade or is_error(fact, outcome)) else level
+
+
 _IN_EVENTS: Final = frozenset({"evidence", "stderr_tail"})
 _PLAIN: Final = (str, bool, int, float)
 _TARGET_KEYS: Final = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import platform
+from typing import TYPE_CHECKING, Final
 
 from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.ids import OwnIds
+from observant_host.telemetry.masking import Cleaner, Masker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from observant_host.config import TelemetrySettings
-    from observant_host.telemetry.finished import Finished
-    from observant_host.telemetry.masking import Masker
+    from observant_host.telemetry.export import Export
+    from observant_host.telemetry.finished import Finished, Sink, Starter
+    from observant_host.telemetry.guard import Guarded
+    from observant_host.telemetry.log_lines import StderrLines
+    from observant_host.telemetry.logs import LogSink
+    from observant_host.telemetry.recorder import Recorder
+    from observant_host.telemetry.rules import Value
+    from observant_host.telemetry.scrape import SelfReport
+
+SERVICE: Final = "observant-host"
 
 
 def build(
@@ -27,15 +39,150 @@ def build(
 ) -> Telemetry:
     """The sinks that `settings` ask for.
 
-    configure_sdk: True for the command line (our own OpenTelemetry SDK, JSON lines on stderr);
-    False for a library (the embedding program's provider and its `logging`).
+    configure_sdk: True for the command line (our own OpenTelemetry SDK where an endpoint is
+    configured, log lines on stderr); False for a library (the embedding program's provider and
+    its `logging`).
     state_dir: where the record is written; nothing is written without it or with `record` False.
+    instance: names this host among others (service.instance.id).
     """
-    return Telemetry(starter=OwnIds())
+    parts = _Parts(settings, masker or Masker(), version=version, instance=instance)
+    parts.add_logs(to_stderr=configure_sdk)
+    if record and state_dir is not None:
+        parts.add_record(state_dir)
+    parts.add_spans(configure_sdk=configure_sdk)
+    return parts.telemetry()
+
+
+class _Parts:
+    """Puts the sinks together, and lets them report on each other."""
+
+    def __init__(
+        self, settings: TelemetrySettings, masker: Masker, *, version: str, instance: str
+    ) -> None:
+        self._settings = settings
+        self._masker = masker
+        self._version = version
+        self._resource = resource(version=version, instance=instance)
+        self._logs: LogSink | None = None
+        self._lines: StderrLines | None = None
+        self._recorder: Recorder | None = None
+        self._export: Export | None = None
+        self._starter: Starter = OwnIds()
+        self._sinks: dict[str, Sink] = {}
+
+    def add_logs(self, *, to_stderr: bool) -> None:
+        from observant_host.telemetry import log_lines, logs
+
+        render: Callable[[log_lines.Fields], str] = log_lines.as_plain
+        if to_stderr:
+            console = self._settings.log_format == "console"
+            render = log_lines.as_console if console else log_lines.as_json
+            self._lines = log_lines.StderrLines()
+        self._logs = logs.LogSink(
+            write=self._lines or log_lines.to_logging,
+            cleaner=Cleaner(self._masker),
+            level=self._settings.log_level,
+            render=render,
+            service=str(self._resource["service.name"]),
+        )
+        if to_stderr:
+            logs.take_over_library_logs(self._logs)
+        self._sinks["log"] = self._logs
+
+    def add_record(self, state_dir: Path) -> None:
+        from observant_host.telemetry.otlp_json import OtlpJson
+        from observant_host.telemetry.recorder import Recorder
+
+        encoder = OtlpJson(self._resource, version=self._version, cleaner=Cleaner(self._masker))
+        self._recorder = Recorder(state_dir, settings=self._settings, encoder=encoder)
+        self._sinks["recorder"] = self._recorder
+
+    def add_spans(self, *, configure_sdk: bool) -> None:
+        from observant_host.telemetry.spans import SpanSink
+
+        ratio = self._settings.sample_ratio if self._recorder is not None else 0.0
+        own = OwnIds(ratio=ratio)
+        if configure_sdk:
+            self._export = self._configured_export()
+        if configure_sdk and self._export is None:
+            self._starter = own
+            return
+        spans = SpanSink(
+            cleaner=Cleaner(self._masker),
+            version=self._version,
+            provider=self._export.provider if self._export is not None else None,
+            fallback=own,
+        )
+        self._starter = spans
+        self._sinks["span"] = spans
+
+    def _configured_export(self) -> Export | None:
+        from observant_host.telemetry import export
+
+        endpoint = self._settings.otlp_endpoint
+        if not export.wanted(endpoint):
+            return None
+        if (warning := export.suspicious(endpoint)) is not None and self._logs is not None:
+            self._logs.notice("warning", "otlp_endpoint_suspicious", detail=warning)
+        return export.Export(
+            resource=self._resource,
+            sample_ratio=self._settings.sample_ratio,
+            exporter=export.otlp_exporter(endpoint),
+        )
+
+    def telemetry(self) -> Telemetry:
+        from observant_host.telemetry.guard import Guarded as Guard
+        from observant_host.telemetry.metrics import MetricSink
+
+        guards: dict[str, Guarded] = {}
+        metrics = MetricSink(version=self._version, report=lambda: self._report(guards))
+        for name, sink in {**self._sinks, "metric": metrics}.items():
+            guards[name] = Guard(sink, changed=self._sink_changed)
+        closing = [self._recorder, self._export, self._logs, self._lines]
+        return Telemetry(
+            starter=self._starter,
+            sinks=list(guards.values()),
+            metrics=metrics,
+            closing=[one for one in closing if one is not None],
+        )
+
+    def _sink_changed(self, name: str, up: bool, error: BaseException | None) -> None:
+        if self._logs is not None and name != "log":
+            event = "telemetry_sink_up" if up else "telemetry_sink_down"
+            self._logs.notice("warning", event, sink=name, error_type=type(error).__name__)
+
+    def _report(self, guards: dict[str, Guarded]) -> SelfReport:
+        from observant_host.telemetry.scrape import SelfReport
+
+        sinks = {name: guard.up for name, guard in guards.items()}
+        if self._recorder is not None:
+            sinks["recorder"] = sinks["recorder"] and self._recorder.up
+        if self._lines is not None:
+            sinks["log"] = sinks["log"] and self._lines.up
+        if self._export is not None:
+            sinks["otlp"] = self._export.up
+        return SelfReport(
+            sinks=sinks,
+            spans=self._export.counts if self._export is not None else {},
+            record_bytes=self._recorder.bytes_on_disk if self._recorder is not None else {},
+            record_lost=self._recorder.lost if self._recorder is not None else {},
+        )
+
+
+def resource(*, version: str, instance: str) -> dict[str, Value]:
+    """Who is speaking: the resource attributes of spans and of the record."""
+    return {
+        "service.name": os.environ.get("OTEL_SERVICE_NAME") or SERVICE,
+        "service.version": version,
+        "service.instance.id": instance,
+        "host.name": platform.node(),
+        "process.pid": os.getpid(),
+        "observant_host.telemetry.schema": "1",
+    }
 
 
 class _Capture:
-    name = "log"
+    name: Final = "log"
 
     def __init__(self) -> None:
         self.all: list[Finished] = []

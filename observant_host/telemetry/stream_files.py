@@ -148,7 +148,7 @@ def _held(path: Path) -> bool:
 
 
 def _compress(path: Path) -> None:
-    """`x.jsonl` to `x.jsonl.gz`, keeping its times; the original goes only when that is complete."""
+    """`x.jsonl` to `x.jsonl.gz`, with its times; the original goes once that is complete."""
     temporary = path.with_name(path.name + ".gz.tmp")
     stat = path.stat()
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

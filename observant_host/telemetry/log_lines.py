@@ -1,0 +1,88 @@
+"""How a log line looks, and where it goes: stderr by a thread, or somebody else's logging."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import structlog
+
+from observant_host.telemetry.background import Background
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+LINES_WAITING: Final = 10_000
+"""Lines that wait for a stderr which nobody reads; later ones are dropped."""
+
+Fields = dict[str, Any]
+
+_json: Final = msgspec.json.Encoder(enc_hook=str)
+_render_json: Final = structlog.processors.JSONRenderer(
+    serializer=lambda event, **_: _json.encode(event).decode()
+)
+_render_console: Final = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
+_render_plain: Final = structlog.processors.KeyValueRenderer(key_order=["event"])
+
+
+def as_json(event: Fields) -> str:
+    return str(_render_json(None, "", event))
+
+
+def as_console(event: Fields) -> str:
+    """For a person at a terminal."""
+    hidden = ("logger", "service.name", "schema", "trace_flags")
+    return str(_render_console(None, "", {k: v for k, v in event.items() if k not in hidden}))
+
+
+def as_plain(event: Fields) -> str:
+    """For the embedding program's own logging, which adds time and level."""
+    hidden = ("timestamp", "level", "logger", "service.name", "schema")
+    return str(_render_plain(None, "", {k: v for k, v in event.items() if k not in hidden}))
+
+
+class StderrLines:
+    """Writes lines to stderr from a thread: a terminal or pipe that is full stops nobody."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._thread: Background[str] = Background("observant-host log", self._work, delay_s=0.02)
+        self.up = True
+        self.lost = 0
+
+    def __call__(self, level: str, line: str) -> None:
+        if self._thread.waiting >= LINES_WAITING:
+            self.lost += 1
+            return
+        self._thread.put(line, urgent=LEVELS[level] >= LEVELS["warning"])
+
+    async def flush(self) -> None:
+        await self._thread.flush()
+
+    async def close(self) -> None:
+        await self._thread.close()
+
+    def _work(self, lines: list[str]) -> None:
+        if not lines:
+            return
+        stream = self._stream or sys.stderr
+        try:
+            stream.write("".join(line + "\n" for line in lines))
+            stream.flush()
+        except (OSError, ValueError):
+            self.up = False
+            self.lost += len(lines)
+        else:
+            self.up = True
+
+
+def to_logging(level: str, line: str) -> None:
+    """The embedding program decides what becomes of our lines: logger `observant_host`."""
+    _library.log(LEVELS[level], "%s", line)
+
+
+_library: Final = logging.getLogger("observant_host")
+_library.addHandler(logging.NullHandler())
