@@ -56,8 +56,8 @@ _SENTENCES: Final[dict[Reason, str]] = {
     " no era. " + _ALLOW,
     Reason.AMBIGUOUS_MALFORMED: "{server} gave no valid answer to server/discover{problem}. Check"
     " that its command starts an MCP server. " + _ALLOW,
-    Reason.LEGACY_PROBE_TIMEOUT: "{server} answered neither server/discover nor, in time,"
-    " initialize{within}. If it is slow to start, raise `probe_timeout_s` and"
+    Reason.LEGACY_PROBE_TIMEOUT: "{server} gave no modern answer, and none to initialize{within}."
+    " If it is slow to start, raise `probe_timeout_s` and"
     " `legacy_probe_timeout_ms` in {table}; check its command with `observant-host doctor`.",
     Reason.LEGACY_PROBE_ERROR: "{server} answered initialize with an error{code}. " + _LOOK,
     Reason.LEGACY_PROBE_INVALID: "{server} gave no valid answer to initialize{problem}. Update the"

@@ -134,7 +134,7 @@ class _Envelope(msgspec.Struct, gc=False):
 class _ErrorBody(msgspec.Struct, gc=False):
     code: Any = None
     message: Any = None
-    data: Raw | None = None
+    data: Raw | UnsetType = UNSET
 
 
 _envelope: Final = msgspec.json.Decoder(_Envelope).decode
@@ -198,6 +198,14 @@ def _broken(frame: bytes, problem: str) -> Broken | NotAMessage:
 
 
 def _classify(message: _Envelope) -> Inbound:
+    if (  # the usual message, told apart first: this is on the path of every call
+        message.error is UNSET
+        and message.method is UNSET
+        and type(message.id) is int
+        and message.jsonrpc == "2.0"
+        and not isinstance(message.result, UnsetType)
+    ):
+        return Result(message.id, message.result)
     if message.error is not UNSET and bytes(message.error) == b"null":
         message.error = UNSET  # some servers add it to every success: null is absence
     if message.method is not UNSET:
@@ -237,7 +245,8 @@ def _error(message: _Envelope, raw: Raw) -> Error | Broken | NotAMessage:
         return _not_version_2(request_id, _recognised(error.code))
     if message.result is not UNSET and bytes(message.result) != b"null":
         return _contradiction(message)
-    return Error(request_id, error.code, error.message, error.data)
+    data = None if isinstance(error.data, UnsetType) else error.data
+    return Error(request_id, error.code, error.message, data)
 
 
 def _neither(message: _Envelope) -> Broken | NotAMessage:

@@ -1,0 +1,471 @@
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from observant_host.wire.jsonrpc import (
+    MAX_BATCH,
+    Broken,
+    Error,
+    Id,
+    Inbound,
+    NotAMessage,
+    Notification,
+    Request,
+    Result,
+    decode,
+    encode_error,
+    encode_result,
+    normalises_to,
+    recover,
+    same_id,
+)
+
+
+def one(frame: bytes | str, **options: bool) -> Inbound:
+    (message,) = decode(frame.encode() if isinstance(frame, str) else frame, **options)
+    return message
+
+
+def reply(inside: bytes, request_id: bytes = b"7") -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (request_id, inside)
+
+
+def test_a_result_keeps_its_bytes() -> None:
+    inside = b'{ "b" : [1.10, 18446744073709551616, 1e400], "a" : "\\u00e9", "b":2 }'
+    message = one(reply(inside))
+    assert isinstance(message, Result)
+    assert message.id == 7
+    assert bytes(message.result) == inside
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        ('{"jsonrpc":"2.0","id":9,"method":"ping"}', Request(9, "ping", None)),
+        ('{"jsonrpc":"2.0","id":"9","method":"ping","params":null}', Request("9", "ping", None)),
+        ('{"jsonrpc":"2.0","method":"notifications/x"}', Notification("notifications/x", None)),
+        ('{"jsonrpc":"2.0","method":""}', Notification("", None)),
+    ],
+)
+def test_requests_and_notifications_of_the_server(frame: str, expected: Inbound) -> None:
+    assert one(frame) == expected
+
+
+def test_params_may_be_anything_and_stay_raw() -> None:
+    message = one('{"jsonrpc":"2.0","method":"$/progress","params":[1, 2]}')
+    assert isinstance(message, Notification)
+    assert message.params is not None
+    assert bytes(message.params) == b"[1, 2]"
+
+
+@pytest.mark.parametrize("request_id", ["null", "1.5", "true", "[1]", "{}"])
+def test_a_request_without_a_proper_id_is_no_message(request_id: str) -> None:
+    frame = f'{{"jsonrpc":"2.0","id":{request_id},"method":"ping"}}'
+    assert isinstance(one(frame), NotAMessage)
+
+
+@pytest.mark.parametrize("method", ["5", "null", '["ping"]'])
+def test_a_method_that_is_no_string_makes_no_message(method: str) -> None:
+    assert isinstance(one(f'{{"jsonrpc":"2.0","id":1,"method":{method}}}'), NotAMessage)
+
+
+def test_a_request_of_another_json_rpc_is_no_message() -> None:
+    assert isinstance(one('{"id":1,"method":"ping"}'), NotAMessage)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ('"1"', "1"),
+        ("1.0", 1.0),
+        ("true", True),
+        ("18446744073709551616", 18446744073709551616),
+        ("-3", -3),
+        ('"ghost"', "ghost"),
+    ],
+)
+def test_an_id_keeps_its_type(text: str, value: Id) -> None:
+    message = one(reply(b"{}", text.encode()))
+    assert isinstance(message, Result)
+    assert same_id(message.id, value)
+
+
+@pytest.mark.parametrize("request_id", ["null", "[1]", "{}"])
+def test_a_result_without_a_readable_id_is_broken(request_id: str) -> None:
+    assert one(reply(b"{}", request_id.encode())) == Broken(None, "a result that names no request")
+
+
+def test_a_result_without_any_id_is_broken() -> None:
+    assert one('{"jsonrpc":"2.0","result":{}}') == Broken(None, "a result that names no request")
+
+
+@pytest.mark.parametrize("text", ["1" * 5000, "1e400"])
+def test_an_id_that_no_number_holds_loses_only_that_reply(text: str) -> None:
+    message = one(reply(b"{}", text.encode()))
+    assert isinstance(message, Broken)
+    assert message.id is None or not isinstance(message.id, int)
+
+
+def test_an_error_keeps_code_message_and_raw_data() -> None:
+    frame = '{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no","data":{"a": 1}}}'
+    message = one(frame)
+    assert isinstance(message, Error)
+    assert (message.id, message.code, message.message) == (7, -32601, "no")
+    assert message.data is not None
+    assert bytes(message.data) == b'{"a": 1}'
+
+
+@pytest.mark.parametrize("text", ['"id":null,', ""])
+def test_an_error_may_name_no_request(text: str) -> None:
+    message = one(f'{{"jsonrpc":"2.0",{text}"error":{{"code":-32700,"message":"bad"}}}}')
+    assert message == Error(None, -32700, "bad")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        ('{"code":"-32601","message":"no"}', 0, "no"),
+        ('{"code":true,"message":5}', 0, ""),
+        ('{"code":1.5}', 0, ""),
+        ("{}", 0, ""),
+        ('"text"', 0, ""),
+        ("[]", 0, ""),
+        ('{"code":' + "9" * 30 + "}", 0, ""),
+    ],
+)
+def test_an_error_of_any_shape_is_an_error(error: str, code: int, message: str) -> None:
+    decoded = one(f'{{"jsonrpc":"2.0","id":7,"error":{error}}}')
+    assert isinstance(decoded, Error)
+    assert decoded.id == 7
+    assert (decoded.code, decoded.message) in ((code, message), (int("9" * 30), ""))
+
+
+def test_an_error_of_null_beside_a_result_is_success() -> None:
+    assert isinstance(one('{"jsonrpc":"2.0","id":7,"result":{},"error":null}'), Result)
+
+
+def test_a_result_of_null_beside_an_error_is_an_error() -> None:
+    frame = '{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"no"}}'
+    assert one(frame) == Error(7, -1, "no")
+
+
+def test_a_result_of_null_is_a_result() -> None:
+    assert isinstance(one(reply(b"null")), Result)
+
+
+def test_both_result_and_error_are_broken_under_their_id() -> None:
+    frame = '{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":-32603,"message":"both"}}'
+    assert one(frame) == Broken(7, "the reply has both a result and an error")
+
+
+@pytest.mark.parametrize("code", [-32020, -32021, -32022])
+def test_a_recognised_code_is_kept_even_beside_a_result(code: int) -> None:
+    frame = f'{{"jsonrpc":"2.0","id":7,"result":{{}},"error":{{"code":{code},"data":NaNa}}}}'
+    broken = one(frame)
+    assert isinstance(broken, Broken)
+    assert (broken.id, broken.code) == (7, code)
+    assert one(frame.replace("NaNa", "[]")) == Broken(
+        7, "the reply has both a result and an error", code
+    )
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        '{"jsonrpc":"2.0","id":7}',
+        '{"jsonrpc":"2.0","id":7,"error":null}',
+    ],
+)
+def test_neither_result_nor_error_is_broken(frame: str) -> None:
+    assert one(frame) == Broken(7, "the reply has neither a result nor an error")
+
+
+@pytest.mark.parametrize("extra", ['"result":{}', '"error":{"code":-32022}'])
+def test_a_request_that_is_also_a_reply_is_broken(extra: str) -> None:
+    message = one(f'{{"jsonrpc":"2.0","id":7,"method":"x",{extra}}}')
+    assert isinstance(message, Broken)
+    assert message.id == 7
+    assert message.code == (-32022 if "error" in extra else None)
+
+
+@pytest.mark.parametrize("version", ['"1.0"', "2.0", "null"])
+def test_a_reply_of_another_json_rpc_is_broken(version: str) -> None:
+    problem = "the reply is not marked as JSON-RPC 2.0"
+    assert one(f'{{"jsonrpc":{version},"id":7,"result":{{}}}}') == Broken(7, problem)
+    assert one(f'{{"jsonrpc":{version},"id":7,"error":{{"code":1}}}}') == Broken(7, problem)
+    coded = f'{{"jsonrpc":{version},"error":{{"code":-32022}}}}'
+    assert one(coded) == Broken(None, problem, -32022)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "",
+        " ",
+        "Listening on port 3000",
+        "\x1b[32mready\x1b[0m",
+        "null",
+        "5",
+        '"text"',
+        "[]",
+        "[1, 2",
+        "{}",
+        '{"level":"info","msg":"started"}',
+        '{"error":"disk full"}',
+        '{"result":"ok"}',
+        '{"id":5,"level":"info"}',
+        '{"level":"error","error":NaN}',
+        '{"jsonrpc":"2.0","method":"x","params":NaN}',
+        '{"jsonrpc":"2.0","id":1,"method":"x","params":NaN}',
+        '  "tools": [',
+        "Content-Length: 77",
+        "{",
+        '{"',
+        "{{{{",
+        '{"id":1',
+    ],
+)
+def test_noise_is_no_message(frame: str) -> None:
+    assert isinstance(one(frame), NotAMessage)
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+LONG = b"1" * 5000
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b'{"a":"\xff"}',
+        b'{"a":"cut \xe2\x82"}',
+        b'{"a":NaN}',
+        b'{"a":-Infinity}',
+        b'{"a":' + LONG + b"}",
+        b'{"a":-' + LONG + b"}",
+        b'{"a":' + LONG + b',"b":NaN}',
+        DEEP,
+        b'{"a":' + b'{"a":[' * 20_000 + b"1" + b"]}" * 20_000 + b"}",
+        b'{"a":"\x01"}',
+        b'{"a":"\\ud800"}',
+        b'{"a":"\\x"}',
+        b'{"a":1,}',
+        b"{'a':1}",
+        b'{"a":01}',
+        b'{"text":"say \\"id\\":99, \\\\"}, ',
+    ],
+)
+def test_what_is_broken_inside_fails_its_own_request_wherever_the_id_stands(inside: bytes) -> None:
+    first = one(b'{"jsonrpc":"2.0","id":7,"result":' + inside + b"}")
+    last = one(b'{"result":' + inside + b',"jsonrpc":"2.0","id":7}')
+    assert isinstance(first, Broken)
+    assert isinstance(last, Broken)
+    assert (first.id, last.id) == (7, 7)
+
+
+def test_a_recognised_code_survives_broken_data() -> None:
+    for data in (b'"\xff"', b"NaN", DEEP, LONG):
+        frame = b'{"jsonrpc":"2.0","error":{"message":"x","code":-32022,"data":%b},"id":7}' % data
+        broken = one(frame)
+        assert isinstance(broken, Broken)
+        assert (broken.id, broken.code) == (7, -32022)
+
+
+def test_digits_inside_a_string_are_text() -> None:
+    inside = b'{"a":"' + b"7" * 9000 + b'","b":-12,"c":1.5}'
+    assert isinstance(one(reply(inside)), Result)
+
+
+def test_looking_for_long_integers_is_linear() -> None:
+    frame = reply(b'{"a":"' + (b"1" * 4299 + b" ") * 1000 + b'"}')
+    start = time.perf_counter()
+    assert isinstance(one(frame), Result)
+    assert time.perf_counter() - start < 2
+
+
+def test_a_broken_reply_of_many_tokens_is_given_up_in_time_but_its_last_id_is_found() -> None:
+    inside = b"[" + b'{"id":1},' * 500_000 + b"NaN]"
+    start = time.perf_counter()
+    lost = one(b'{"result":' + inside + b',"jsonrpc":"2.0","id":7}')
+    assert time.perf_counter() - start < 2
+    assert isinstance(lost, Broken)
+    assert lost.id == 7
+    unknown = one(b'{"result":' + inside + b',"id":7,"jsonrpc":"2.0","more":1}')
+    assert isinstance(unknown, NotAMessage)
+
+
+def test_the_last_of_duplicate_keys_wins() -> None:
+    message = one('{"jsonrpc":"2.0","id":1,"id":7,"result":{"a":1},"result":{"a":2}}')
+    assert isinstance(message, Result)
+    assert message.id == 7
+    assert bytes(message.result) == b'{"a":2}'
+    broken = one('{"jsonrpc":"2.0","id":1,"id":7,"result":NaN}')
+    assert isinstance(broken, Broken)
+    assert broken.id == 7
+
+
+def test_white_space_around_a_message_is_allowed() -> None:
+    assert isinstance(one(b" \t" + reply(b"{}") + b" \r"), Result)
+
+
+BATCH = (
+    b'[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"n"},'
+    b'{"jsonrpc":"2.0","id":5,"method":"ping"},3]'
+)
+
+
+def test_an_array_is_a_batch_where_the_revision_has_batches() -> None:
+    messages = decode(BATCH, batches=True)
+    kinds = [type(message) for message in messages]
+    assert kinds == [Result, Notification, Request, NotAMessage]
+
+
+def test_elsewhere_each_reply_in_an_array_fails_its_request_naming_the_array() -> None:
+    messages = decode(BATCH)
+    assert [type(message) for message in messages] == [Broken, *[NotAMessage] * 3]
+    assert isinstance(messages[0], Broken)
+    assert messages[0].id == 1
+    assert "array" in messages[0].problem
+
+
+def test_a_wrapped_error_keeps_a_recognised_code_and_a_wrapped_broken_reply_its_problem() -> None:
+    wrapped = one('[{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":""}}]')
+    assert isinstance(wrapped, Broken)
+    assert (wrapped.id, wrapped.code) == (1, -32022)
+    assert one('[{"jsonrpc":"2.0","id":1}]') == Broken(
+        1, "the reply has neither a result nor an error"
+    )
+
+
+def test_arrays_are_bounded() -> None:
+    assert isinstance(one(b"[" + b"1," * MAX_BATCH + b"1]", batches=True), NotAMessage)
+    assert isinstance(one(DEEP, batches=True), NotAMessage)
+
+
+def test_an_array_of_arrays_is_no_message() -> None:
+    assert decode(b'[[{"jsonrpc":"2.0","id":1,"result":{}}]]', batches=True)[0].__class__ in (
+        Broken,
+        NotAMessage,
+    )
+
+
+@given(st.binary(max_size=200))
+def test_nothing_makes_decode_raise(frame: bytes) -> None:
+    for batches in (False, True):
+        assert all(isinstance(message, Inbound) for message in decode(frame, batches=batches))
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=True, allow_infinity=True)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "code"]),
+        json_values | st.just("2.0") | st.fixed_dictionaries({"code": json_values}),
+    )
+)
+def test_any_object_is_told_apart_without_raising(value: dict[str, Any]) -> None:
+    for message in decode(json.dumps(value).encode()):
+        if isinstance(message, Result):
+            assert value.get("error") is None
+            assert "method" not in value
+            assert same_id(message.id, value["id"])
+
+
+@given(st.binary(max_size=64), st.integers(0, 60))
+def test_damage_never_pairs_a_reply_with_another_request(noise: bytes, at: int) -> None:
+    frame = reply(b'{"content":[{"type":"text","text":"hello"}]}', b"4711")
+    damaged = frame[: 40 + at] + noise + frame[40 + at :]
+    for message in decode(damaged):
+        if isinstance(message, Result | Broken):
+            assert message.id == 4711
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "expected"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"aaa .. aaa"}]}}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"aaa .. aaa', 7),
+        (b'{"result":{"content":[{"text":"aaa .. aaa"}]},"jsonrpc":"2.0","id":7}', 7),
+        (b'{"result":{"content":[{"text":"aaa .. a"}]},"id":"x","jsonrpc":"2.0"}', "x"),
+    ],
+)
+def test_the_id_of_an_oversized_reply_is_recovered(excerpt: bytes, expected: Id) -> None:
+    lost = recover(excerpt)
+    assert isinstance(lost, Broken)
+    assert lost.id == expected
+    assert "max_message_bytes" in lost.problem
+
+
+@pytest.mark.parametrize(
+    "excerpt",
+    [
+        b"x" * 512,
+        b'{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"a":"aa .. a',
+        b'{"log":"aaaaaa .. aaa","id":7}',
+    ],
+)
+def test_an_oversized_line_that_is_no_reply_is_no_message(excerpt: bytes) -> None:
+    assert isinstance(recover(excerpt), NotAMessage)
+
+
+def test_ids_are_the_same_by_type_and_value() -> None:
+    ids: list[Id] = [1, 1.0, True, "1", None, 0, False, ""]
+    for a in ids:
+        for b in ids:
+            assert same_id(a, b) == (a is b)
+    assert same_id(10**30, 10**30)
+
+
+@pytest.mark.parametrize(
+    ("request_id", "number"),
+    [
+        (1, 1),
+        ("1", 1),
+        (1.0, 1),
+        (True, 1),
+        (False, 0),
+        ("-4", -4),
+        ("007", 7),
+        (1.5, None),
+        (float("inf"), None),
+        (None, None),
+        ("", None),
+        ("1_0", None),
+        (" 1", None),
+        ("1\n", None),
+        ("１", None),
+        ("1" * 5000, None),
+        ("ghost", None),
+    ],
+)
+def test_what_an_id_may_have_meant(request_id: Id, number: int | None) -> None:
+    assert normalises_to(request_id) == number
+
+
+@pytest.mark.parametrize("request_id", [9, 'a"b', 10**30])
+def test_answers_to_a_legacy_server_carry_its_own_id(request_id: int | str) -> None:
+    ok = json.loads(encode_result(request_id, b'{"roots":[]}'))
+    assert ok == {"jsonrpc": "2.0", "id": request_id, "result": {"roots": []}}
+    assert encode_result(request_id, Raw(b"{}")).endswith(b'"result":{}}')
+    refused = json.loads(encode_error(request_id, -32601, "no “such” method"))
+    assert refused == {
+        "jsonrpc": "2.0",
+        "id": request_id,
+        "error": {"code": -32601, "message": "no “such” method"},
+    }
