@@ -1,0 +1,135 @@
+"""OTLP JSON read back: plain values out of typed attributes.
+
+Format: OpenTelemetry protocol, JSON encoding (ids as hex, 64-bit integers as strings), as written
+by this host and by collectors' file exporters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class RecordedSpan(msgspec.Struct, frozen=True):
+    """One span. Times are nanoseconds since the epoch; ids hex; `parent_id` "" for a root."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    name: str
+    start_ns: int
+    end_ns: int
+    attributes: dict[str, Any]
+    events: tuple[tuple[str, dict[str, Any]], ...]
+    links: tuple[tuple[str, str, dict[str, Any]], ...]
+    error: bool
+    instance: str
+
+
+class _Pair(msgspec.Struct):
+    key: str
+    value: dict[str, Any] = {}
+
+
+class _Event(msgspec.Struct):
+    name: str = ""
+    attributes: list[_Pair] = []
+
+
+class _Link(msgspec.Struct, rename="camel"):
+    trace_id: str = ""
+    span_id: str = ""
+    attributes: list[_Pair] = []
+
+
+class _Status(msgspec.Struct):
+    code: int | str = 0
+
+
+class _Span(msgspec.Struct, rename="camel"):
+    trace_id: str
+    span_id: str
+    name: str = ""
+    parent_span_id: str = ""
+    start_time_unix_nano: int | str = 0
+    end_time_unix_nano: int | str = 0
+    attributes: list[_Pair] = []
+    events: list[_Event] = []
+    links: list[_Link] = []
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Scope(msgspec.Struct):
+    spans: list[_Span] = []
+
+
+class _Resource(msgspec.Struct):
+    attributes: list[_Pair] = []
+
+
+class _ResourceSpans(msgspec.Struct, rename="camel"):
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+    scope_spans: list[_Scope] = []
+
+
+class _Request(msgspec.Struct, rename="camel"):
+    resource_spans: list[_ResourceSpans] = []
+
+
+_decoder: Final = msgspec.json.Decoder(_Request)
+_ERROR: Final = (2, "STATUS_CODE_ERROR")
+
+
+def spans_of_line(line: bytes) -> Iterator[RecordedSpan]:
+    """Every span of one request; nothing where the line is torn or no such request."""
+    try:
+        request = _decoder.decode(line)
+        yield from _spans(request)
+    except (msgspec.DecodeError, ValueError):
+        return
+
+
+def _spans(request: _Request) -> Iterator[RecordedSpan]:
+    for resource_spans in request.resource_spans:
+        instance = str(_plain(resource_spans.resource.attributes).get("service.instance.id", ""))
+        for scope in resource_spans.scope_spans:
+            for span in scope.spans:
+                yield _recorded(span, instance)
+
+
+def _recorded(span: _Span, instance: str) -> RecordedSpan:
+    return RecordedSpan(
+        trace_id=span.trace_id.lower(),
+        span_id=span.span_id.lower(),
+        parent_id=span.parent_span_id.lower(),
+        name=span.name,
+        start_ns=int(span.start_time_unix_nano),
+        end_ns=int(span.end_time_unix_nano),
+        attributes=_plain(span.attributes),
+        events=tuple((event.name, _plain(event.attributes)) for event in span.events),
+        links=tuple((li.trace_id, li.span_id, _plain(li.attributes)) for li in span.links),
+        error=span.status.code in _ERROR,
+        instance=instance,
+    )
+
+
+def _plain(pairs: list[_Pair]) -> dict[str, Any]:
+    return {pair.key: _value(pair.value) for pair in pairs}
+
+
+def _value(value: dict[str, Any]) -> Any:
+    match value:
+        case {"intValue": number}:
+            return int(number)
+        case {"arrayValue": {"values": [*values]}}:
+            return [_value(one) for one in values]
+        case {"arrayValue": _}:
+            return []
+        case {"doubleValue": number}:
+            return float(number)
+        case _:
+            return next(iter(value.values()), None)
