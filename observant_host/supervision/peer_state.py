@@ -195,3 +195,28 @@ class PeerRecord:
             listing=self.listing_layer,
             last_call=self.last_call,
         )
+
+
+def unstarted(server: ServerConfig) -> ServerView:
+    """The view of a server whose host does not run."""
+    return ServerView(
+        name=server.name,
+        transport=server.transport,
+        state=PeerState.STOPPED if server.enabled else PeerState.DISABLED,
+        cause=None,
+        era=Era.UNKNOWN,
+        version=None,
+        reason="",
+        detail="the host does not run" if server.enabled else "it is disabled (enabled = false)",
+        since=iso(0),
+        generation=0,
+        allow_legacy=bool(server.era.allow_legacy),
+        fingerprint=server.fingerprint,
+        server_info=None,
+        capabilities=None,
+        tools=0,
+        layers=Layers(),
+        evidence=(),
+        pid=None,
+        trace_id=None,
+    )

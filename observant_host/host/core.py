@@ -1,0 +1,294 @@
+"""The composition root: the one place that knows every layer.
+
+One owner task holds everything that is open: it starts the servers, publishes the catalogue when
+something changed, and ends all of it in reverse order. Others only signal it and wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets as tokens
+from collections import deque
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from observant_host.config import HostConfig, StdioServer
+from observant_host.errors import SpawnFailed, TransportError
+from observant_host.peers.input_handlers import NO_HANDLERS
+from observant_host.routing.catalogue_store import CatalogueStore
+from observant_host.routing.router import Router
+from observant_host.state_files import InstanceLock, Memory, MemoryFile
+from observant_host.supervision.figures import Figures, read_figures
+from observant_host.supervision.fleet import Fleet
+from observant_host.supervision.guardian import Guardian
+from observant_host.supervision.memory import HostMemory
+from observant_host.supervision.saver import Saver
+from observant_host.supervision.snapshots import snapshots
+from observant_host.supervision.surroundings import Surroundings
+from observant_host.telemetry import setup
+from observant_host.telemetry.masking import Masker
+from observant_host.telemetry.vocabulary import HostLifecycle
+from observant_host.timing.clock import Clock, SystemClock
+from observant_host.timing.tasks import Signal, wait_any
+from observant_host.transports.child import StartGate
+from observant_host.transports.stdio import StdioTransport
+from observant_host.wire.envelope import ClientInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from observant_host.config import ServerConfig
+    from observant_host.decisions.names import Grants
+    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.telemetry.facade import Telemetry
+    from observant_host.transports.base import Transport
+
+FLIGHT_RECORDER: Final = 1000
+"""Decisions kept in memory where no record is written: days of a quiet fleet, a megabyte."""
+MERGE_SHARE: Final = 4.0
+"""After a merge that took t the next waits 4 t: a storm of changes costs a fifth of the loop."""
+MEMORY_NAME: Final = "memory.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a host is made of. `state_dir` None: nothing on disk. `recall_from` is a state folder
+    whose memory is read but never written (a copy beside a running host)."""
+
+    config: HostConfig
+    servers: Sequence[ServerConfig]
+    state_dir: Path | None = None
+    recall_from: Path | None = None
+    record: bool = False
+    configure_sdk: bool = False
+    handlers: InputHandlers = NO_HANDLERS
+    masker: Masker = field(default_factory=Masker)
+    telemetry: Telemetry | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    random: Callable[[], float] = random.random
+
+
+class Core:
+    """A running host. `run` is its owner task; `ready` is set when start-up is over, `over` when
+    everything is ended."""
+
+    fleet: Fleet
+    router: Router
+    store: CatalogueStore
+    memory: HostMemory
+    telemetry: Telemetry
+    around: Surroundings
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.instance = tokens.token_hex(8)
+        self.opened = Signal()
+        self.ready = Signal()
+        self.over = Signal()
+        self.refreshed = Signal()
+        self.dirty = Signal()
+        self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
+        self.figures: dict[int, Figures] = {}
+        self._changed: set[str] = set()
+        self._starts = StartGate()
+        self._guardian: Guardian | None = None
+
+    async def run(self, stop: Signal) -> None:
+        """Open, start, publish, serve, and end everything once `stop` is set."""
+        try:
+            async with AsyncExitStack() as stack:
+                await self._open(stack)
+                self.opened.set()
+                stack.push_async_callback(self._end)
+                self.fleet.start()
+                await self._start_up(stop)
+                self.ready.set()
+                await self._serve(stop)
+        finally:
+            self.over.set()
+            self.refreshed.set()
+
+    # Opening
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        plan = self.plan
+        if plan.state_dir is not None:
+            lock = await asyncio.to_thread(_locked, plan.state_dir)
+            stack.callback(lock.release)
+        self.telemetry = plan.telemetry or setup.build(
+            plan.config.telemetry,
+            state_dir=plan.state_dir,
+            record=plan.record,
+            masker=plan.masker,
+            instance=self.instance,
+            version=version("observant-host"),
+            configure_sdk=plan.configure_sdk,
+        )
+        if plan.telemetry is None:
+            stack.push_async_callback(self.telemetry.close)
+        remembered = await self._recall()
+        saved = self._saver(remembered, stack)
+        self.memory = HostMemory(remembered, clock=plan.clock, changed=saved)
+        await self._guard(stack)
+        self._compose(remembered, saved)
+
+    async def _recall(self) -> Memory:
+        folder = self.plan.state_dir or self.plan.recall_from
+        if folder is None:
+            return Memory()
+        loaded = await asyncio.to_thread(MemoryFile(folder / MEMORY_NAME).load)
+        if loaded.warning is not None:
+            self._say("memory_set_aside", loaded.warning)
+        return loaded.memory
+
+    def _saver(self, memory: Memory, stack: AsyncExitStack) -> Callable[[], None]:
+        if self.plan.state_dir is None:
+            return _nothing
+        saver = Saver(
+            MemoryFile(self.plan.state_dir / MEMORY_NAME),
+            memory,
+            telemetry=self.telemetry,
+            clock=self.plan.clock,
+        )
+        saver.start()
+        stack.push_async_callback(saver.close)
+        return saver.changed
+
+    async def _guard(self, stack: AsyncExitStack) -> None:
+        guardian = Guardian(telemetry=self.telemetry, clock=self.plan.clock)
+        try:
+            await guardian.start()
+        except SpawnFailed as error:
+            self._say("guardian_missing", str(error))
+            return
+        self._guardian = guardian
+        stack.push_async_callback(guardian.close)
+
+    def _compose(self, remembered: Memory, saved: Callable[[], None]) -> None:
+        plan, settings = self.plan, self.plan.config.host
+        self.around = Surroundings(
+            telemetry=self.telemetry,
+            clock=plan.clock,
+            random=plan.random,
+            memory=self.memory,
+            transport=self.transport,
+            client_info=ClientInfo("observant-host", version("observant-host")),
+            handlers=plan.handlers,
+            masker=plan.masker,
+            remember_modern=settings.remember_modern,
+            changed=self.changed,
+            decided=lambda name, decision: self.decisions.append((name, decision)),
+            broken=lambda name, error: self._say("task_failed", f"{name}: {error!r}"),
+        )
+
+        def keep(grants: Grants) -> None:
+            remembered.grants = grants
+            saved()
+
+        self.store = CatalogueStore(
+            policy=settings.collision_policy,
+            rename_grace_s=settings.rename_grace_s,
+            telemetry=self.telemetry,
+            clock=plan.clock,
+            granted=remembered.grants,
+            remember=keep,
+        )
+        self.fleet = Fleet(self.around, plan.servers)
+        self.router = Router(self.store, self.fleet, telemetry=self.telemetry, clock=plan.clock)
+        self.telemetry.watch_peers(
+            lambda: snapshots(
+                self.fleet,
+                memory=self.memory,
+                figures=self.figures,
+                catalogue=self.store.current,
+            )
+        )
+
+    def transport(self, server: ServerConfig) -> Transport:
+        """One for one life."""
+        if not isinstance(server.launch, StdioServer):
+            raise TransportError(f"{server.name} has no command to start")
+        return StdioTransport(
+            server.name,
+            server.launch,
+            max_message_bytes=self.plan.config.host.max_message_bytes,
+            shutdown_timeout_s=server.timing.shutdown_timeout_s,
+            masker=self.plan.masker,
+            guardian=self._guardian,
+            starts=self._starts,
+            telemetry=self.telemetry,
+            clock=self.plan.clock,
+        )
+
+    # Running
+
+    def changed(self, name: str) -> None:
+        """A peer's state or listing changed: merge soon."""
+        self._changed.add(name)
+        self.dirty.set()
+
+    async def _start_up(self, stop: Signal) -> None:
+        clock = self.plan.clock
+        until = clock.monotonic() + self.plan.config.host.startup_deadline_s
+        while not stop.is_set() and not self.fleet.settled():
+            left = until - clock.monotonic()
+            if left <= 0 or await wait_any(clock, left, stop, self.dirty) is None:
+                break
+            if self.dirty.is_set() and not self.fleet.settled():
+                await self._merge(stop)
+        self.dirty.clear()
+        self._changed.clear()
+        self.store.publish(self.fleet.peer_views())
+        self._say("published", f"{len(self.store.current.tools)} tools")
+        self.refreshed.set()
+
+    async def _serve(self, stop: Signal) -> None:
+        while not stop.is_set():
+            await wait_any(self.plan.clock, self._wake_s(), stop, self.dirty)
+            if not stop.is_set():
+                await self._merge(stop)
+
+    def _wake_s(self) -> float | None:
+        at = self.store.wake_at
+        return None if at is None else max(0.0, at - self.around.now_s())
+
+    async def _merge(self, stop: Signal) -> None:
+        began = self.plan.clock.monotonic()
+        self.dirty.clear()
+        names, self._changed = self._changed, set()
+        self.store.refresh(
+            self.fleet.peer_views(), peer=next(iter(names)) if len(names) == 1 else ""
+        )
+        self.refreshed.set()
+        took = self.plan.clock.monotonic() - began
+        await wait_any(self.plan.clock, took * MERGE_SHARE, stop)
+
+    async def refresh_figures(self) -> None:
+        """Read memory and CPU of the children, off the loop; the next scrape shows them."""
+        groups = [peer.record.pid for peer in self.fleet]
+        self.figures = await asyncio.to_thread(
+            read_figures, [pid for pid in groups if pid is not None]
+        )
+
+    async def _end(self) -> None:
+        self._say("stopping", "")
+        await self.fleet.close()
+        self._say("stopped", "")
+
+    def _say(self, what: str, detail: str) -> None:
+        self.telemetry.count(HostLifecycle(what=what, detail=detail))
+
+
+def _locked(folder: Path) -> InstanceLock:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = InstanceLock(folder)
+    lock.acquire()
+    return lock
+
+
+def _nothing() -> None:
+    """Nothing is kept on disk."""

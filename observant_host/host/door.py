@@ -1,0 +1,437 @@
+"""The library's front door. Entered and left from any task: it signals the core and waits."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from observant_host.config import HostConfig, HttpServer, StdioServer
+from observant_host.decisions.merge import EMPTY
+from observant_host.decisions.permission import DEFAULT_ALLOWANCE
+from observant_host.errors import ConfigError, InvalidCall, Unavailable
+from observant_host.host.core import Core, Plan
+from observant_host.host.history import explain
+from observant_host.peers.input_handlers import InputHandlers
+from observant_host.supervision.declared import declare, secrets_of, usable
+from observant_host.supervision.examine import Examination, examine
+from observant_host.supervision.peer_state import ServerView, iso, unstarted
+from observant_host.telemetry.masking import Masker
+from observant_host.telemetry.vocabulary import OperatorAct
+from observant_host.timing.clock import Clock, SystemClock
+from observant_host.timing.tasks import OwnerTask, Signal, spawn, wait_any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from os import PathLike
+
+    from msgspec import Raw
+
+    from observant_host.config import ServerConfig
+    from observant_host.decisions.catalogue import Catalogue
+    from observant_host.peers.input_handlers import InputHandler
+    from observant_host.routing.call_result import CallResult
+    from observant_host.supervision.supervisor import PeerSupervisor
+    from observant_host.telemetry.facade import Telemetry, TraceContext
+
+    OnProgress = Callable[[float, float | None, str | None], object]
+
+
+class Host:
+    """Many MCP servers as one catalogue. An async context manager; closable from any task, twice.
+
+    `state_dir` None keeps nothing on disk; with it names and allowances survive, and `record`
+    writes decisions and traces below it. `on_elicitation`, `on_sampling`, `on_roots` answer what
+    servers ask for; without a handler the capability is not declared. `config` is a configuration
+    already read (its `state_dir` and `record` do not count here: `from_config` follows them).
+    `settings` are keys of the `[host]` table, e.g. collision_policy="reject".
+
+    `recall_from` reads the memory of another host's state folder without writing to it.
+    `secrets` are masked everywhere, besides the values of each server's `env` and `headers`.
+    """
+
+    def __init__(
+        self,
+        state_dir: str | PathLike[str] | None = None,
+        record: bool = False,
+        *,
+        config: HostConfig | None = None,
+        on_elicitation: InputHandler | None = None,
+        on_sampling: InputHandler | None = None,
+        on_roots: InputHandler | None = None,
+        telemetry: Telemetry | None = None,
+        clock: Clock | None = None,
+        recall_from: str | PathLike[str] | None = None,
+        secrets: Sequence[str] = (),
+        configure_sdk: bool = False,
+        **settings: Any,
+    ) -> None:
+        given = config or HostConfig()
+        self.config = msgspec.structs.replace(given, host=_settings(given, settings))
+        self._servers = {server.name: usable(server) for server in self.config.servers}
+        self._masker = Masker((*secrets, *secrets_of(self.config)))
+        self._make_plan = lambda: Plan(
+            config=self.config,
+            servers=tuple(self._servers.values()),
+            state_dir=Path(state_dir) if state_dir is not None else None,
+            recall_from=Path(recall_from) if recall_from is not None else None,
+            record=record,
+            configure_sdk=configure_sdk,
+            handlers=InputHandlers(on_elicitation, on_sampling, on_roots),
+            masker=self._masker,
+            telemetry=telemetry,
+            clock=clock or SystemClock(),
+        )
+        self._core: Core | None = None
+        self._owner: OwnerTask | None = None
+        self._open_calls = 0
+        self._draining = False
+        self._idle = Signal()
+
+    @classmethod
+    def from_config(cls, path: str | PathLike[str] | None = None, **keys: Any) -> Self:
+        """A host by a configuration file (None: found as the command line finds it).
+
+        Reads files; `keys` as for `Host(...)`. Raises ConfigError with every problem at once.
+        """
+        from observant_host import config_files
+
+        loaded = config_files.load(Path(path) if path is not None else None)
+        folder = loaded.config.host.state_dir
+        return cls(
+            **{
+                "state_dir": folder,
+                "record": loaded.config.telemetry.record,
+                "config": loaded.config,
+                "secrets": loaded.secrets,
+                **keys,
+            }
+        )
+
+    # Servers
+
+    def add_server(
+        self,
+        name: str,
+        launch: StdioServer | HttpServer,
+        *,
+        allow_legacy: bool | Sequence[str] = False,
+        **keys: Any,
+    ) -> None:
+        """Add a server, before or after start; it does not wait for it.
+
+        `allow_legacy` True means every legacy revision we support, a list only those. `keys` are
+        those of a `[servers.NAME]` table. Raises ConfigError.
+        """
+        server = declare(name, launch, allow_legacy=allow_legacy, keys=keys)
+        if name in self._servers:
+            raise ConfigError([f"there is already a server named {name!r}; names are unique"])
+        self._masker.learn(secrets_of([server]))
+        self._servers[name] = server
+        if self._core is not None and self._core.opened.is_set():
+            self._core.fleet.add(server)
+            self._core.changed(name)
+
+    def remove_server(self, name: str) -> Awaitable[None]:
+        """Forget a server at once; awaiting the answer waits until its process is gone.
+
+        Raises InvalidCall where there is no such server.
+        """
+        self._known(name)
+        del self._servers[name]
+        if self._core is None or not self._core.opened.is_set():
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            done.set_result(None)
+            return done
+        supervisor = self._core.fleet.remove(name)
+        self._core.changed(name)
+        return spawn(f"removal of {name}", supervisor.ended())
+
+    @property
+    def servers(self) -> Mapping[str, ServerView]:
+        """A frozen view of every server at this moment, in config order."""
+        core = self._core
+        if core is None or not core.opened.is_set():
+            return {name: unstarted(server) for name, server in self._servers.items()}
+        return {peer.server.name: peer.record.view() for peer in core.fleet}
+
+    # Life
+
+    async def __aenter__(self) -> Self:
+        if self._owner is not None:
+            raise RuntimeError("a Host is entered once; make a new one")
+        self._core = core = Core(self._make_plan())
+        self._owner = OwnerTask("host", core.run, on_error=_raised_by_close)
+        self._owner.start()
+        try:
+            await wait_any(core.plan.clock, None, core.ready, core.over)
+        except BaseException:
+            await self._stopped()
+            raise
+        if not core.ready.is_set():
+            await self._owner.wait()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all servers, side by side, each within its shutdown_timeout_s. Idempotent.
+
+        Calls that are still open end as unavailable. Cancelling a closer does not cancel the
+        closing.
+        """
+        if self._owner is not None:
+            self._owner.stop()
+            await self._owner.wait()
+
+    async def _stopped(self) -> None:
+        """As close, for a caller that is itself being cancelled."""
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            await self.close()
+
+    async def drain(self, timeout_s: float | None = None) -> bool:
+        """Refuse new calls and wait for the open ones, at most `timeout_s` (None: the config's
+        drain_timeout_s). True if all ended in time."""
+        self._draining = True
+        core = self._running()
+        limit = self.config.service.drain_timeout_s if timeout_s is None else timeout_s
+        until = core.plan.clock.monotonic() + limit
+        while self._open_calls:
+            left = until - core.plan.clock.monotonic()
+            if left <= 0:
+                return False
+            self._idle.clear()
+            await wait_any(core.plan.clock, left, self._idle)
+        return True
+
+    @property
+    def published(self) -> bool:
+        """True from the end of start-up until the end of the host."""
+        core = self._core
+        return core is not None and core.ready.is_set() and not core.over.is_set()
+
+    @property
+    def draining(self) -> bool:
+        return self._draining
+
+    @property
+    def core(self) -> Core:
+        """What runs; raises Unavailable before the start."""
+        return self._running()
+
+    @property
+    def telemetry(self) -> Telemetry:
+        return self._running().telemetry
+
+    # Calls
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The one immutable view of this moment."""
+        core = self._core
+        return core.store.current if core is not None and core.opened.is_set() else EMPTY
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | Raw | None = None,
+        *,
+        deadline_s: float | None = None,
+        on_progress: OnProgress | None = None,
+        parent: TraceContext | None = None,
+        principal: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> CallResult:
+        """Call a tool by its canonical, api or qualified name. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.call_tool(
+                name,
+                arguments,
+                deadline_s=deadline_s,
+                on_progress=on_progress,
+                meta=meta,
+                parent=parent,
+                principal=principal,
+            )
+        finally:
+            self._left()
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        deadline_s: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> CallResult:
+        """A prompt by its canonical, api or qualified name. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.get_prompt(
+                name, arguments, deadline_s=deadline_s, on_progress=on_progress
+            )
+        finally:
+            self._left()
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        server: str | None = None,
+        deadline_s: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> CallResult:
+        """A resource from its owner, or from `server`. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.read_resource(
+                uri, server=server, deadline_s=deadline_s, on_progress=on_progress
+            )
+        finally:
+            self._left()
+
+    async def complete(
+        self,
+        ref: Mapping[str, Any],
+        argument: Mapping[str, Any],
+        *,
+        context: Mapping[str, Any] | None = None,
+        server: str | None = None,
+        deadline_s: float | None = None,
+    ) -> CallResult:
+        """Completion of a prompt's or template's argument. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.complete(
+                ref, argument, context=context, server=server, deadline_s=deadline_s
+            )
+        finally:
+            self._left()
+
+    def _admit(self) -> Core:
+        core = self._core
+        if self._draining or core is None or not core.opened.is_set() or core.over.is_set():
+            raise Unavailable(
+                "the host is draining and takes no new calls"
+                if self._draining
+                else "the host does not run; use it inside `async with`",
+                fault="host",
+            )
+        self._open_calls += 1
+        return core
+
+    def _left(self) -> None:
+        self._open_calls -= 1
+        if self._draining and not self._open_calls:
+            self._idle.set()
+
+    # Looking and acting
+
+    async def wait_for(self, name: str, *states: str) -> ServerView:
+        """Until the server is in one of these states and the catalogue shows it.
+
+        Unbounded: put a deadline around it. Raises InvalidCall for an unknown server, Unavailable
+        where the host ends first.
+        """
+        core = self._running()
+        while True:
+            record = self._known_peer(name).record
+            if record.status.state in states and not core.dirty.is_set():
+                return record.view()
+            if core.over.is_set():
+                raise Unavailable(f"the host ended before {name} was {' or '.join(states)}")
+            core.refreshed.clear()
+            await wait_any(core.plan.clock, None, core.refreshed, core.over)
+
+    async def probe(self, name: str, *, principal: str = "library", reason: str = "") -> ServerView:
+        """A round now, or new lists where the era stands; the view after it. A recorded act."""
+        peer = self._known_peer(name)
+        self._act("probe", name, principal=principal, reason=reason)
+        await peer.again()
+        return peer.record.view()
+
+    async def allow(
+        self,
+        name: str,
+        *,
+        until: float | None = None,
+        reason: str = "",
+        principal: str = "library",
+    ) -> ServerView:
+        """Allow legacy for the server's present fingerprint, a recorded act; the view after the
+        round that follows.
+
+        `until`: epoch seconds, default in 180 days. Forgets that the server was modern; never
+        overrules expect_era = "modern".
+        """
+        peer, core = self._known_peer(name), self._running()
+        ends = (
+            until if until is not None else core.around.now_s() + DEFAULT_ALLOWANCE.total_seconds()
+        )
+        self._act(
+            "allow",
+            name,
+            principal=principal,
+            reason=reason,
+            detail=f"{peer.server.fingerprint} until {iso(int(ends * 1e9))}",
+        )
+        core.memory.allow(peer.server, until=ends, reason=reason, principal=principal)
+        await peer.again()
+        return peer.record.view()
+
+    async def examine(
+        self, name: str, *, principal: str = "library", reason: str = ""
+    ) -> Examination:
+        """A person's look at one server: one round with the allowance granted, in a process of its
+        own that is ended afterwards. A recorded act; it changes nothing that is served."""
+        peer, core = self._known_peer(name), self._running()
+        return await examine(peer.server, core.around, principal=principal, reason=reason)
+
+    async def explain(self, name: str, *, since_ns: int | None = None) -> list[dict[str, Any]]:
+        """The decisions about this server, oldest first: objects of `explain --json`.
+
+        From the record where there is one, else the last thousand of this run.
+        """
+        return await explain(self._running(), name, since_ns=since_ns)
+
+    def _act(self, verb: str, name: str, *, principal: str, reason: str, detail: str = "") -> None:
+        self._running().telemetry.count(
+            OperatorAct(verb=verb, peer=name, principal=principal, reason=reason, detail=detail)
+        )
+
+    def _running(self) -> Core:
+        if self._core is None or not self._core.opened.is_set():
+            raise Unavailable("the host does not run; use it inside `async with`", fault="host")
+        return self._core
+
+    def _known(self, name: str) -> ServerConfig:
+        server = self._servers.get(name)
+        if server is None:
+            known = ", ".join(self._servers) or "none"
+            raise InvalidCall(f"no server {name!r} is configured; there are: {known}", unknown=True)
+        return server
+
+    def _known_peer(self, name: str) -> PeerSupervisor:
+        self._known(name)
+        peer = self._running().fleet.get(name)
+        if peer is None:
+            raise InvalidCall(f"no server {name!r} runs in this host", unknown=True)
+        return peer
+
+
+def _settings(config: HostConfig, changes: Mapping[str, Any]) -> Any:
+    unknown = sorted(set(changes) - set(config.host.__struct_fields__))
+    if unknown:
+        allowed = ", ".join(config.host.__struct_fields__)
+        raise TypeError(f"unknown host settings {', '.join(unknown)}; allowed: {allowed}")
+    return msgspec.structs.replace(config.host, **changes)
+
+
+def _raised_by_close(_name: str, _error: BaseException) -> None:
+    """Whoever enters or closes the host gets it."""

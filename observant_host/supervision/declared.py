@@ -1,0 +1,130 @@
+"""A server declared in code, by the keys of a `[servers.NAME]` table."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from observant_host.config import (
+    EraPolicy,
+    HttpServer,
+    RestartPolicy,
+    ServerConfig,
+    StdioServer,
+    Timing,
+    ToolFilter,
+    fingerprint,
+)
+from observant_host.errors import ConfigError
+from observant_host.wire import revisions
+
+if TYPE_CHECKING:
+    from observant_host.config import HostConfig
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+GROUPS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "era": EraPolicy,
+    "timing": Timing,
+    "restarts": RestartPolicy,
+}
+"""Keys of a server's table that live in a group of ServerConfig."""
+
+_OWN: Final = frozenset(
+    name
+    for name in ServerConfig.__struct_fields__
+    if name not in {*GROUPS, "name", "launch", "fingerprint", "problem"}
+)
+
+NOT_BUILT: Final = (
+    "HTTP servers are not supported by this version of observant-host yet; it stays configured and "
+    "unavailable, nothing is sent to it: use a stdio server, or wait for a version that has HTTP"
+)
+
+
+def declare(
+    name: str,
+    launch: StdioServer | HttpServer,
+    *,
+    allow_legacy: bool | Sequence[str],
+    keys: Mapping[str, Any],
+) -> ServerConfig:
+    """Raises ConfigError with every problem at once; `True` allows every revision we support."""
+    problems = [] if NAME.fullmatch(name) else [f"server name {name!r} must match {NAME.pattern}"]
+    grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+    own: dict[str, Any] = {}
+    for key, value in keys.items():
+        place = _place(key)
+        if place is None:
+            problems.append(_unknown(name, key))
+        elif place == "":
+            own[key] = value
+        else:
+            grouped[place][key] = value
+    grouped["era"]["allow_legacy"] = _revisions(name, allow_legacy, problems)
+    if problems:
+        raise ConfigError(problems)
+    return _converted(name, launch, {**own, **grouped})
+
+
+def _place(key: str) -> str | None:
+    if key in _OWN:
+        return ""
+    return next((group for group, kind in GROUPS.items() if key in kind.__struct_fields__), None)
+
+
+def _unknown(name: str, key: str) -> str:
+    known = sorted({*_OWN, *(f for kind in GROUPS.values() for f in kind.__struct_fields__)})
+    near = difflib.get_close_matches(key, known, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(known)}"
+    return f"servers.{name}: unknown key {key!r}{meant}"
+
+
+def _revisions(name: str, allowed: bool | Sequence[str], problems: list[str]) -> tuple[str, ...]:
+    if isinstance(allowed, bool):
+        return revisions.LEGACY if allowed else ()
+    problems.extend(
+        f"servers.{name}.allow_legacy: {revision!r} is no legacy revision; "
+        f"allowed: {', '.join(revisions.LEGACY)}"
+        for revision in allowed
+        if revision not in revisions.LEGACY
+    )
+    return tuple(allowed)
+
+
+def _converted(
+    name: str, launch: StdioServer | HttpServer, fields: Mapping[str, Any]
+) -> ServerConfig:
+    plain = {"name": name, "launch": None, "fingerprint": fingerprint(launch), **fields}
+    if isinstance(plain.get("tools"), ToolFilter):
+        plain["tools"] = msgspec.to_builtins(plain["tools"])
+    try:
+        server = msgspec.convert(plain, ServerConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigError([f"servers.{name}: {error}"]) from None
+    return usable(msgspec.structs.replace(server, launch=launch))
+
+
+def usable(server: ServerConfig) -> ServerConfig:
+    """The same, with a `problem` where this version cannot serve it."""
+    if server.problem is None and isinstance(server.launch, HttpServer):
+        return msgspec.structs.replace(server, problem=NOT_BUILT)
+    return server
+
+
+def secrets_of(config: HostConfig | Sequence[ServerConfig]) -> tuple[str, ...]:
+    """Values that must never be shown: those of `env` and `headers`."""
+    servers = config if isinstance(config, Sequence) else config.servers
+    found: list[str] = []
+    for server in servers:
+        match server.launch:
+            case StdioServer(env=env):
+                found.extend(env.values())
+            case HttpServer(headers=headers):
+                found.extend(headers.values())
+            case None:
+                pass
+    return tuple(found)

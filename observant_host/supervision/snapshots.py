@@ -1,0 +1,73 @@
+"""What one scrape reads of all peers, taken at one moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from observant_host.decisions.terms import Era
+from observant_host.telemetry.vocabulary import PeerSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from observant_host.decisions.catalogue import Catalogue
+    from observant_host.supervision.figures import Figures
+    from observant_host.supervision.fleet import Fleet
+    from observant_host.supervision.memory import HostMemory
+    from observant_host.supervision.supervisor import PeerSupervisor
+
+
+def snapshots(
+    fleet: Fleet,
+    *,
+    memory: HostMemory,
+    figures: Mapping[int, Figures],
+    catalogue: Catalogue,
+) -> list[PeerSnapshot]:
+    """One of each peer. `figures` are by process group."""
+    collisions = Counter(
+        server
+        for collision in catalogue.collisions
+        for server in {collision.owner, *(server for server, _ in collision.others)}
+    )
+    return [
+        _snapshot(peer, memory=memory, figures=figures, collisions=collisions[peer.server.name])
+        for peer in fleet
+    ]
+
+
+def _snapshot(
+    peer: PeerSupervisor,
+    *,
+    memory: HostMemory,
+    figures: Mapping[int, Figures],
+    collisions: int,
+) -> PeerSnapshot:
+    record, moments = peer.record, memory.moments(peer.server)
+    pid = record.pid
+    group = figures.get(pid) if pid is not None else None
+    listing = record.listing
+    return PeerSnapshot(
+        peer=peer.server.name,
+        state=record.status.state,
+        cause=record.status.cause,
+        era=record.era,
+        expected=peer.server.enabled,
+        required=peer.server.required,
+        last_ready_s=moments.last_ready,
+        last_downgrade_s=moments.last_downgrade,
+        last_refused_s=moments.last_refused,
+        allowance_expires_s=record.allowance_expires_s,
+        tools=len(listing.tools) if listing is not None else None,
+        collisions=collisions if listing is not None else None,
+        refresh_failing=record.listing_layer == "failing"
+        if record.era is not Era.UNKNOWN
+        else None,
+        inflight=peer.peer.gate.in_flight,
+        queued=peer.peer.gate.queued,
+        processes=group.processes if group is not None else (0 if pid is None else None),
+        resident_bytes=group.resident_bytes if group is not None else None,
+        cpu_seconds=group.cpu_seconds if group is not None else None,
+        open_fds=group.open_fds if group is not None else None,
+    )
