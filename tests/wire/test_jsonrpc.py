@@ -107,7 +107,7 @@ def test_a_result_without_any_id_is_broken() -> None:
     assert one('{"jsonrpc":"2.0","result":{}}') == Broken(None, "a result that names no request")
 
 
-@pytest.mark.parametrize("text", ["1" * 5000, "1e400"])
+@pytest.mark.parametrize("text", ["1" * 5000, "1e400", "NaN", "seven", "'7'"])
 def test_an_id_that_no_number_holds_loses_only_that_reply(text: str) -> None:
     message = one(reply(b"{}", text.encode()))
     assert isinstance(message, Broken)
