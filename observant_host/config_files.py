@@ -72,14 +72,11 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 class Loaded(msgspec.Struct, frozen=True):
     """One effective configuration. `path` is the file that was read, `files` every file that
-    decided something (for reload). `state_dir` and `cache_dir` of `config.host` are filled in.
-    `notices` and `warnings` are sentences for a person."""
+    decided something (for reload). `state_dir` and `cache_dir` of `config.host` are filled in."""
 
     path: Path
     assembled: Assembled
     files: tuple[Path, ...] = ()
-    notices: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
     @property
     def config(self) -> HostConfig:
@@ -142,14 +139,13 @@ def load(
         variables=around.variables,
         flags=flags or {},
     )
-    assembled = _with_folders(build(layers, lookup), around)
-    return Loaded(
-        path=path,
-        assembled=assembled,
-        files=tuple(dict.fromkeys([path, *imports])),
+    built = _with_folders(build(layers, lookup), around)
+    assembled = msgspec.structs.replace(
+        built,
         notices=tuple(notice for read, _ in foreign for notice in read.notices),
-        warnings=(*(w for read, _ in foreign for w in read.warnings), *assembled.warnings),
+        warnings=(*(w for read, _ in foreign for w in read.warnings), *built.warnings),
     )
+    return Loaded(path, assembled, files=tuple(dict.fromkeys([path, *imports])))
 
 
 def read_client_file(path: Path, around: Surroundings) -> ForeignFile:

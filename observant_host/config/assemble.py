@@ -32,10 +32,12 @@ class ImportedServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layers(msgspec.Struct, frozen=True):
-    """Every written value, the strongest only; `servers` in config order."""
+    """Every written value, the strongest only; `servers` in config order. `imported`: those that
+    another client's file named; `problems`: why one of them cannot run here."""
 
     leaves: Mapping[KeyPath, Leaf]
     servers: tuple[str, ...]
+    imported: frozenset[str] = frozenset()
     problems: Mapping[str, str] = {}
 
 
@@ -74,7 +76,12 @@ def lay(
                 leaves[item[0]] = item[1]
     if problems:
         raise ConfigError(problems)
-    return Layers(leaves, tuple(names), {s.name: s.problem for s in imported if s.problem})
+    return Layers(
+        leaves=leaves,
+        servers=tuple(names),
+        imported=frozenset(server.name for server in imported),
+        problems={server.name: server.problem for server in imported if server.problem},
+    )
 
 
 def _twice(imported: Sequence[ImportedServer]) -> Iterator[str]:

@@ -38,11 +38,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 class Assembled(msgspec.Struct, frozen=True):
     """`entries`: every key of every table, in order. `secrets`: every value that must never be
-    shown, for the masker. `warnings` are sentences."""
+    shown, for the masker. `notices` and `warnings` are sentences for a person."""
 
     config: HostConfig
     entries: Mapping[KeyPath, Entry]
     secrets: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -227,6 +228,7 @@ def _server(builder: _Builder, name: str) -> Any:
         name=name,
         values=builder.table(keys.SERVER, path),
         leaves={p[2:]: leaf for p, leaf in builder.layers.leaves.items() if p[:2] == path},
+        imported=name in builder.layers.imported,
         off=builder.off.get(name),
     )
     made = server_config(written)

@@ -25,11 +25,13 @@ HTTP_IN_FLIGHT: Final = 64
 
 
 class Written(msgspec.Struct, frozen=True):
-    """`values` are typed and expanded, `leaves` as written; `off` is a problem found before."""
+    """`values` are typed and expanded, `leaves` as written. `imported`: another client's file named
+    it; `off` is a problem found before."""
 
     name: str
     values: Mapping[str, Any]
     leaves: Mapping[KeyPath, Leaf]
+    imported: bool = False
     off: str | None = None
 
 
@@ -80,9 +82,10 @@ def _some(values: Mapping[str, Any], wanted: Any) -> dict[str, Any]:
 
 
 def _is_foreign(written: Written) -> bool:
-    """True where the launch itself comes from another client's file."""
+    """True where another client's file is to blame: it names the server, and our own file says
+    nothing of how it is started."""
     kinds = {leaf.origin.kind for path, leaf in written.leaves.items() if path[0] in _LAUNCHES}
-    return "import" in kinds and "file" not in kinds
+    return written.imported and "file" not in kinds
 
 
 _LAUNCHES: Final = ("command", "url", "transport")
@@ -97,9 +100,10 @@ def _conflicts(written: Written) -> Iterator[str]:
     if has_command and has_url:
         yield "has both `command` and `url`; keep one of them"
     if not has_command and not has_url:
-        imported = any(leaf.origin.kind == "import" for leaf in written.leaves.values())
         yield "has neither `command` nor `url`; give it one of them" + (
-            "" if imported else ", or correct the name: no imported file has a server of that name"
+            ""
+            if written.imported
+            else ", or correct the name: no imported file has a server of that name"
         )
     if written.values.get("transport") == "sse" and not written.values.get("allow_legacy"):
         yield (

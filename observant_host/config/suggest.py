@@ -45,8 +45,13 @@ def allowance_keys(
 def suggestion_lines(server: str, allowance: Mapping[str, Any]) -> list[str]:
     """TOML lines of a `[servers.NAME]` table that allow this one legacy server."""
     return [f"[servers.{toml_key(server)}]"] + [
-        f"{key} = {toml_value(value)}" for key, value in allowance.items()
+        f"{key} = {_written(key, value)}" for key, value in allowance.items()
     ]
+
+
+def _written(key: str, value: Any) -> str:
+    """A date may come as its ISO text (JSON knows no dates); revisions only look like dates."""
+    return value if key == "legacy_expires" and isinstance(value, str) else toml_value(value)
 
 
 def toml_key(key: str) -> str:

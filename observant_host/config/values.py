@@ -123,10 +123,14 @@ def _texts(raw: Any) -> tuple[str, ...]:
 
 
 def _command(raw: Any) -> tuple[str, ...]:
-    words = (raw,) if isinstance(raw, str) else _texts(raw)
+    words = _texts([raw] if isinstance(raw, str) else raw)
     if not words or not words[0].strip():
         raise MismatchError
-    return tuple(_text(word) for word in words)
+    return words
+
+
+def _command_line(raw: Any) -> tuple[str, ...]:
+    return _command(list(_texts(raw)))
 
 
 def _duration(raw: Any, unit: float, *, least: float) -> float:
@@ -258,7 +262,9 @@ FLAG: Final = Kind("true or false", _flag)
 TEXTS: Final = Kind("a list of texts", _texts, many=True)
 ARGS: Final = Kind("a list of texts", _texts, many=True, shown="argv")
 COMMAND: Final = Kind("the program to start, as text", _command, text=True, shown="argv")
-COMMAND_LINE: Final = Kind("a list of texts, the program first", _command, many=True, shown="argv")
+COMMAND_LINE: Final = Kind(
+    "a list of texts, the program first", _command_line, many=True, shown="argv"
+)
 PATH: Final = Kind("a path", _filled, text=True, path=True)
 PATHS: Final = Kind("a list of paths", _texts, many=True)
 SECONDS_ABOVE_0: Final = Kind(_HOW_LONG + ", above 0", lambda raw: _duration(raw, 1.0, least=1e-3))

@@ -49,11 +49,15 @@ def _negated(raw: Any) -> Converted:
     yield ("enabled",), (not raw if isinstance(raw, bool) else raw)
 
 
+_OPENCODE: Final = re.compile(r"(?<!\$)\{((?:env|file):[^{}]+)\}")
+
+
 def _plain(raw: Any) -> str:
-    """JSON's numbers and booleans as the text that other clients pass on."""
+    """JSON's numbers and booleans as the text that other clients pass on; opencode's `{env:X}` and
+    `{file:X}` as references of ours."""
     match raw:
         case str():
-            return raw
+            return _OPENCODE.sub(r"${\1}", raw)
         case bool():
             return "true" if raw else "false"
         case int() | float():
@@ -88,14 +92,9 @@ def _command(raw: Any) -> Converted:
         yield from _args(raw.get("args") or [])
         yield from ENV.convert(raw.get("env"))
     elif isinstance(raw, list):
-        yield ("command",), [_opencode(_plain(item)) for item in raw]
+        yield ("command",), [_plain(item) for item in raw]
     else:
         yield ("command",), raw
-
-
-def _opencode(text: str) -> str:
-    """opencode's `{env:X}` and `{file:X}` as references of ours."""
-    return re.sub(r"(?<!\$)\{((?:env|file):[^{}]+)\}", r"${\1}", text)
 
 
 _STDIO_WORDS: Final = frozenset({"stdio", "local", "builtin"})
