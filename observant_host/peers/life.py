@@ -8,6 +8,7 @@ A call costs one future and no task; what the server sends is only ever answered
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from observant_host.errors import CallTimeout, TransportError
@@ -232,7 +233,7 @@ class Life:
             call = OpenCall(
                 asyncio.get_running_loop().create_future(),
                 began=now,
-                latest=latest if latest is not None else expires,
+                latest=latest if latest is not None else math.inf,
                 renew_s=expires - now if renew else None,
                 scope=scope,
                 on_progress=on_progress,
