@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from observant_host.decisions.terms import OUTAGES, Cause
+from observant_host.decisions.terms import OUTAGES, Cause, PeerState
 from observant_host.errors import Fault, Outcome
 
 if TYPE_CHECKING:
@@ -49,12 +49,14 @@ def api_status(outcome: Outcome, *, unknown: bool = False) -> int:
     return VERDICTS[outcome].api_status
 
 
-def fault_of_unavailable(cause: Cause | None) -> Fault:
+def fault_of_unavailable(state: PeerState, cause: Cause | None) -> Fault:
     """Whose fault it is that a server takes no calls.
 
-    An outage is the peer's; where a person decides (policy, auth, config) it is policy's; without
-    a cause the host itself said no (starting, draining, disabled, its queue full).
+    An outage is the peer's; where a person decides (policy, auth, config, disabled) it is policy's;
+    without a cause the host itself is not ready (starting, stopped).
     """
+    if state is PeerState.DISABLED:
+        return "policy"
     if cause is None:
         return "host"
     return "peer" if cause in OUTAGES else "policy"

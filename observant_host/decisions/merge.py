@@ -138,8 +138,8 @@ def _clashes(tools: Assigned, prompts: Assigned) -> Iterator[Clash]:
     for kind, assigned in kinds:
         for name, listers in assigned.listers.items():
             owner = assigned.owners.get(name)
-            if owner in listers:
-                yield from (Clash(kind, name, owner, s) for s in listers if s != owner)
+            first = owner if owner in listers else listers[0]
+            yield from (Clash(kind, name, first, s) for s in listers if s != first)
 
 
 class _Build:

@@ -61,7 +61,8 @@ class NameChange(msgspec.Struct, frozen=True):
 
 class Assigned(msgspec.Struct, frozen=True):
     """`granted` is the memory for the next assignment. `owners` are the names that resolve bare
-    now. `listers` are the servers (two or more, config order) that list one and the same name.
+    now. `listers` are the servers (two or more, config order) that list one and the same name
+    which may be granted bare.
     `wake_at`: time alone changes something then (epoch seconds)."""
 
     granted: Mapping[str, Grant]
@@ -96,7 +97,7 @@ def assign(
     "prefix" assign alike; what becomes of the others is the caller's.
     """
     listers = _listers(claims)
-    shared = {name: servers for name, servers in listers.items() if len(servers) > 1}
+    shared = _shared(claims, listers)
     if policy == "qualified":
         return Assigned(granted, {}, shared, (), None)
     review = _Review(claims, now_s=now_s, grace_s=grace_s)
@@ -191,6 +192,17 @@ def _listers(claims: Sequence[Claim]) -> dict[str, tuple[str, ...]]:
             for name in claim.names:
                 listers[name] = (*listers.get(name, ()), claim.server)
     return listers
+
+
+def _shared(
+    claims: Sequence[Claim], listers: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    servers = frozenset(claim.server for claim in claims)
+    return {
+        name: several
+        for name, several in listers.items()
+        if len(several) > 1 and not is_reserved(name, servers)
+    }
 
 
 def _first_grants(

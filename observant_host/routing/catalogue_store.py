@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from observant_host.decisions.merge import EMPTY, Clash, Merged, NameDecided, merge
+from observant_host.decisions.names import Grants
+from observant_host.errors import NameCollision
+from observant_host.telemetry.vocabulary import CatalogueRefresh, NameDecision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from observant_host.config import CollisionPolicy
-    from observant_host.decisions.catalogue import Catalogue, PeerView
-    from observant_host.decisions.names import Grants
+    from observant_host.decisions.catalogue import Catalogue, PeerView, PromptEntry, ToolEntry
     from observant_host.telemetry.facade import Telemetry
     from observant_host.timing.clock import Clock
+
+MAX_PLAIN_GRANTS_TOLD: Final = 50
+"""First grants that nobody contests, told one by one in one refresh. A server with thousands of
+tools would bury the decisions that matter; the refresh itself counts them all."""
 
 
 class CatalogueStore:
@@ -31,32 +39,139 @@ class CatalogueStore:
         remember: Callable[[Grants], None] | None = None,
         on_change: Callable[[Catalogue], None] | None = None,
     ) -> None:
-        raise NotImplementedError
+        self.policy: CollisionPolicy = policy
+        self.rename_grace_s = rename_grace_s
+        self._telemetry = telemetry
+        self._clock = clock
+        self._grants = granted or Grants()
+        self._remember = remember
+        self._on_change = on_change
+        self._current = EMPTY
+        self._published = False
+        self._wake_at: float | None = None
 
     @property
     def current(self) -> Catalogue:
-        raise NotImplementedError
+        return self._current
 
     @property
     def published(self) -> bool:
         """True from `publish` on: start-up is over."""
-        raise NotImplementedError
+        return self._published
 
     @property
     def wake_at(self) -> float | None:
         """Epoch seconds at which `refresh` is due though nothing happened (a grace ends)."""
-        raise NotImplementedError
+        return self._wake_at
 
-    def refresh(
-        self, views: Sequence[PeerView], *, peer: str = "", trigger: str = ""
-    ) -> Catalogue:
+    def refresh(self, views: Sequence[PeerView], *, peer: str = "", trigger: str = "") -> Catalogue:
         """Merge and swap. `views` are all configured servers in config order; `peer` and `trigger`
         (a Trigger value) say what changed. Never raises for what servers listed."""
-        raise NotImplementedError
+        self._merge(views, peer=peer, trigger=trigger)
+        return self._current
 
     def publish(self, views: Sequence[PeerView]) -> Catalogue:
         """End start-up: every enabled server is settled, or startup_deadline_s is over.
 
         Raises NameCollision (policy "reject") naming both servers and the tool of each clash.
+        Later calls are a refresh.
         """
-        raise NotImplementedError
+        first, self._published = not self._published, True
+        clashes = self._merge(views, trigger="boot")
+        if first and clashes:
+            raise NameCollision([_sentence(clash) for clash in clashes])
+        return self._current
+
+    def collisions_of(self, server: str) -> int:
+        """How many of this server's names are qualified because another owns the bare one."""
+        every = (*self._current.collisions, *self._current.prompt_collisions)
+        return sum(server == other for collision in every for other, _ in collision.others)
+
+    def _merge(
+        self, views: Sequence[PeerView], *, peer: str = "", trigger: str
+    ) -> tuple[Clash, ...]:
+        before = self._current
+        with self._telemetry.operation(CatalogueRefresh(peer=peer, trigger=trigger)) as operation:
+            merged = merge(
+                views,
+                policy=self.policy,
+                granted=self._grants,
+                now_s=self._clock.wall_ns() / 1e9,
+                startup_over=self._published,
+                grace_s=self.rename_grace_s,
+                previous=before,
+            )
+            operation.note(**_changes(before, merged.catalogue, views, peer))
+            self._adopt(merged)
+        return merged.clashes
+
+    def _adopt(self, merged: Merged) -> None:
+        changed = merged.catalogue is not self._current
+        self._current = merged.catalogue
+        self._wake_at = merged.wake_at
+        for decided in self._worth_telling(merged):
+            self._telemetry.count(_fact(decided))
+        if merged.grants != self._grants:
+            self._grants = merged.grants
+            if self._remember is not None:
+                self._remember(merged.grants)
+        if changed and self._on_change is not None:
+            self._on_change(merged.catalogue)
+
+    def _worth_telling(self, merged: Merged) -> Iterator[NameDecided]:
+        """All but uncontested first grants of the start-up, and of those later a bounded number."""
+        catalogue = merged.catalogue
+        contested = {c.name for c in (*catalogue.collisions, *catalogue.prompt_collisions)}
+        plain = 0
+        for decided in merged.decisions:
+            change = decided.change
+            if change.what == "granted" and change.name not in contested:
+                plain += 1
+                if not self._published or plain > MAX_PLAIN_GRANTS_TOLD:
+                    continue
+            yield decided
+
+
+def _fact(decided: NameDecided) -> NameDecision:
+    change = decided.change
+    return NameDecision(
+        name=change.name,
+        peer=change.server,
+        local_name=change.name,
+        what=change.what,
+        reason=f"{decided.kind}: {change.reason}",
+    )
+
+
+def _changes(
+    before: Catalogue, after: Catalogue, views: Sequence[PeerView], peer: str
+) -> dict[str, object]:
+    """What the refresh reports: counts of names, and where a list was cut short."""
+    known, now = _by_kind_and_name(before), _by_kind_and_name(after)
+    kept = known.keys() & now.keys()
+    listing = next((view.listing for view in views if view.name == peer), None)
+    return {
+        "added": len(now) - len(kept),
+        "removed": len(known) - len(kept),
+        "changed": sum(now[name] is not known[name] for name in kept),
+        "collisions": len(after.collisions) + len(after.prompt_collisions),
+        "excluded": len(after.excluded),
+        "digest": after.digest,
+        "version": after.version,
+        "truncated": listing.truncated if listing is not None else None,
+    }
+
+
+def _by_kind_and_name(catalogue: Catalogue) -> dict[tuple[str, str], ToolEntry | PromptEntry]:
+    found: dict[tuple[str, str], ToolEntry | PromptEntry] = {}
+    found.update({("tool", tool.name): tool for tool in catalogue.tools})
+    found.update({("prompt", prompt.name): prompt for prompt in catalogue.prompts})
+    return found
+
+
+def _sentence(clash: Clash) -> str:
+    return (
+        f'collision_policy = "reject": {clash.kind} "{clash.name}" is listed by {clash.owner} and '
+        f"by {clash.newcomer}; leave one out with `tools.deny`, disable a server, or set "
+        'collision_policy = "prefix"'
+    )

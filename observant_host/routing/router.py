@@ -1,77 +1,56 @@
 """Calls over many servers: a lookup in the current catalogue, then one request to one peer.
 
-Names stop here: callers say canonical or api names, peers hear their own local ones.
+Names stop here: callers say canonical or api names, peers hear their own local ones. A call costs
+a lookup and one operation; a second attempt is made only where nothing was sent.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from observant_host.decisions.catalogue import PromptEntry, ToolEntry
+from observant_host.decisions.routes import (
+    NotListed,
+    Unknown,
+    find_prompt,
+    find_resource,
+    find_tool,
+)
+from observant_host.errors import InvalidCall
+from observant_host.routing.arguments import as_object, check_deadline
+from observant_host.routing.refusals import no_route, shown, unroutable
+from observant_host.routing.routed import Asked, PeerLookup, Routed, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from msgspec import Raw
 
-    from observant_host.config import ServerConfig
-    from observant_host.decisions.peer_states import PeerStatus
+    from observant_host.decisions.catalogue import EntryKind
+    from observant_host.decisions.routes import NoRoute
+    from observant_host.errors import CallError
     from observant_host.peers.input_handlers import InputHandlers
-    from observant_host.peers.peer import CallReply
     from observant_host.routing.call_result import CallResult
     from observant_host.routing.catalogue_store import CatalogueStore
+    from observant_host.routing.routed import OnProgress
     from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
-
-    OnProgress = Callable[[float, float | None, str | None], object]
-
-
-class RoutedPeer(Protocol):
-    """One server as the router sees it."""
-
-    @property
-    def server(self) -> ServerConfig: ...
-
-    @property
-    def status(self) -> PeerStatus: ...
-
-    @property
-    def routable(self) -> bool:
-        """True while `call` has a life to go to (ready or degraded)."""
-
-    async def routable_again(self, expires: float) -> bool:
-        """Wait until routable, at most until `expires` (monotonic); the answer says which."""
-
-    async def call(
-        self,
-        method: str,
-        params: Mapping[str, Any] | Raw | None,
-        *,
-        expires: float | None = None,
-        target: str | None = None,
-        uri: str | None = None,
-        on_progress: OnProgress | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        attempt: int = 1,
-        purpose: str = "call",
-    ) -> CallReply:
-        """As `peers.peer.Peer.call`. Raises CallError."""
-
-
-class PeerLookup(Protocol):
-    def get(self, server: str) -> RoutedPeer | None:
-        """None where no such server is configured (any more)."""
 
 
 class Router:
     """Every method raises CallError (see `errors`), and CancelledError as it comes.
 
     `deadline_s` None: the server's own call_timeout_s. `principal` is who asked, for the record.
+    `meta` is the caller's `_meta`; protocol keys win over it.
     """
 
     def __init__(
         self, store: CatalogueStore, peers: PeerLookup, *, telemetry: Telemetry, clock: Clock
     ) -> None:
-        raise NotImplementedError
+        self._store = store
+        self._peers = peers
+        self._telemetry = telemetry
+        self._clock = clock
 
     async def call_tool(
         self,
@@ -86,12 +65,26 @@ class Router:
         principal: str | None = None,
     ) -> CallResult:
         """`tools/call` at the tool's owner. `name`: canonical, api or qualified."""
-        raise NotImplementedError
+        asked = Asked(
+            name=name,
+            method="tools/call",
+            deadline_s=deadline_s,
+            on_progress=on_progress,
+            handlers=handlers,
+            parent=parent,
+            principal=principal,
+        )
+        found = find_tool(self._store.current, name)
+        return await self._send(
+            asked,
+            self._aim(found, "tool"),
+            lambda to: {"name": to.local_name, "arguments": as_object(arguments), **_meta(meta)},
+        )
 
     async def get_prompt(
         self,
         name: str,
-        arguments: Mapping[str, str] | None = None,
+        arguments: Mapping[str, str] | Raw | None = None,
         *,
         deadline_s: float | None = None,
         on_progress: OnProgress | None = None,
@@ -100,7 +93,22 @@ class Router:
         parent: TraceContext | None = None,
         principal: str | None = None,
     ) -> CallResult:
-        raise NotImplementedError
+        """`prompts/get` at the prompt's owner; names as for tools."""
+        asked = Asked(
+            name=name,
+            method="prompts/get",
+            deadline_s=deadline_s,
+            on_progress=on_progress,
+            handlers=handlers,
+            parent=parent,
+            principal=principal,
+        )
+        found = find_prompt(self._store.current, name)
+        return await self._send(
+            asked,
+            self._aim(found, "prompt"),
+            lambda to: {"name": to.local_name, "arguments": as_object(arguments), **_meta(meta)},
+        )
 
     async def read_resource(
         self,
@@ -115,7 +123,17 @@ class Router:
         principal: str | None = None,
     ) -> CallResult:
         """`resources/read` at the URI's owner, or at `server` whether it lists the URI or not."""
-        raise NotImplementedError
+        asked = Asked(
+            name=uri,
+            method="resources/read",
+            deadline_s=deadline_s,
+            on_progress=on_progress,
+            handlers=handlers,
+            parent=parent,
+            principal=principal,
+        )
+        target = self._aim_resource(uri, server)
+        return await self._send(asked, target, lambda _to: {"uri": uri, **_meta(meta)})
 
     async def complete(
         self,
@@ -129,5 +147,84 @@ class Router:
         principal: str | None = None,
     ) -> CallResult:
         """`completion/complete`. `ref` is {"type": "ref/prompt", "name": canonical or api name} or
-        {"type": "ref/resource", "uri": a template's}."""
-        raise NotImplementedError
+        {"type": "ref/resource", "uri": a template's}; `server` is for a URI, as in `read_resource`.
+        """
+        asked = Asked(
+            name=str(ref.get("name") or ref.get("uri") or ""),
+            method="completion/complete",
+            deadline_s=deadline_s,
+            parent=parent,
+            principal=principal,
+        )
+
+        def params(to: Target) -> dict[str, Any]:
+            local = {"name": to.local_name} if to.uri is None else {"uri": to.uri}
+            extra = {} if context is None else {"context": as_object(context, "context")}
+            return {"ref": {**ref, **local}, "argument": as_object(argument, "argument"), **extra}
+
+        return await self._send(asked, self._aim_reference(ref, server), params)
+
+    async def _send(
+        self,
+        asked: Asked,
+        target: Target | CallError,
+        params: Callable[[Target], Mapping[str, Any]],
+    ) -> CallResult:
+        """The caller's own mistakes end as errors inside the call's operation, like all others."""
+        written: Mapping[str, Any] = {}
+        if isinstance(target, Target):
+            try:
+                check_deadline(asked.deadline_s)
+                written = params(target)
+            except InvalidCall as error:
+                target = error
+        routed = Routed(asked, telemetry=self._telemetry, clock=self._clock)
+        return await routed.run(target, self._peers, written)
+
+    def _aim(self, found: ToolEntry | PromptEntry | NoRoute, kind: EntryKind) -> Target | CallError:
+        match found:
+            case ToolEntry():
+                idempotent = bool(found.tool.idempotent or found.tool.read_only)
+                return Target(found.server, found.local_name, idempotent=idempotent)
+            case PromptEntry():
+                return Target(found.server, found.local_name)
+            case NotListed():
+                peer = self._peers.get(found.server)
+                return unroutable(found.server, None if peer is None else peer.status)
+            case _:
+                return no_route(found, kind, self._store.current)
+
+    def _aim_resource(self, uri: str, server: str | None) -> Target | CallError:
+        if server is not None:
+            if self._peers.get(server) is None:
+                return InvalidCall(f"no server {shown(server)} is configured", unknown=True)
+            return Target(server, uri, uri=uri)
+        catalogue = self._store.current
+        found = find_resource(catalogue, uri)
+        if isinstance(found, Unknown):
+            return no_route(found, "resource", catalogue)
+        return Target(found.server, uri, uri=uri)
+
+    def _aim_reference(self, ref: Mapping[str, Any], server: str | None) -> Target | CallError:
+        match ref:
+            case {"type": "ref/prompt", "name": str(name)}:
+                return self._aim(find_prompt(self._store.current, name), "prompt")
+            case {"type": "ref/resource", "uri": str(uri)}:
+                return self._aim_template(uri, server)
+            case _:
+                return InvalidCall(
+                    'ref must be {"type": "ref/prompt", "name": …} or '
+                    '{"type": "ref/resource", "uri": …}'
+                )
+
+    def _aim_template(self, uri: str, server: str | None) -> Target | CallError:
+        """A template is named by its own text, not by a URI that fits it."""
+        listed = (e for e in self._store.current.resources if e.uri == uri)
+        entry = next(listed, None) if server is None else None
+        if entry is None:
+            return self._aim_resource(uri, server)
+        return Target(entry.server, uri, uri=uri)
+
+
+def _meta(meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {} if meta is None else {"_meta": as_object(meta, "_meta")}
