@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import os
 import signal
 import subprocess
@@ -19,9 +18,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from observant_host.timing.tasks import Latch
 from observant_host.transports.endings import spawn_failed
+from observant_host.transports.pipes import add_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 if sys.platform == "linux":
     import resource
@@ -58,7 +58,7 @@ class Child:
         self.stdin, self.stdout, self.stderr = stdin, stdout, stderr
         self.exited: Latch[int | None] = Latch()
         self._process = process
-        self.loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         self._pidfd: int | None = None
         self._reaped = False
         self._reap_when_it_exits = False
@@ -75,8 +75,8 @@ class Child:
         fd: int = getattr(self, stream)
         if fd >= 0:
             setattr(self, stream, -1)
-            self.loop.remove_reader(fd)
-            self.loop.remove_writer(fd)
+            self._loop.remove_reader(fd)
+            self._loop.remove_writer(fd)
             os.close(fd)
 
     def reap(self) -> None:
@@ -102,14 +102,14 @@ class Child:
 
     def _exit_seen(self) -> None:
         if self._pidfd is not None:
-            self.loop.remove_reader(self._pidfd)
+            self._loop.remove_reader(self._pidfd)
         self._ended(_peek_exit_code(self.pid))
 
     def _wait_in_thread(self) -> None:
         """Where there is no pidfd (macOS). This reaps early; a group's number is then at risk."""
         code = self._process.wait()
         with contextlib.suppress(RuntimeError):  # the loop is gone
-            self.loop.call_soon_threadsafe(self._ended, code)
+            self._loop.call_soon_threadsafe(self._ended, code)
 
     def _ended(self, code: int | None) -> None:
         self.exited.release(code)
@@ -118,18 +118,9 @@ class Child:
 
     def _unwatch(self) -> None:
         if self._pidfd is not None:
-            self.loop.remove_reader(self._pidfd)
+            self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = None
-
-
-def add_reader(fd: int, callback: Callable[[], None]) -> None:
-    """Watch `fd` in an empty context: the trace of whoever started a child is not its reader's."""
-    contextvars.Context().run(asyncio.get_running_loop().add_reader, fd, callback)
-
-
-def add_writer(fd: int, callback: Callable[[], None]) -> None:
-    contextvars.Context().run(asyncio.get_running_loop().add_writer, fd, callback)
 
 
 def _peek_exit_code(pid: int) -> int | None:

@@ -14,20 +14,20 @@ import signal
 from typing import TYPE_CHECKING, Final, Literal
 
 from observant_host.errors import TransportClosed
-from observant_host.timing.deadline import DeadlinePassed, deadline
 from observant_host.timing.tasks import Latch, Signal, spawn, wait_any
 from observant_host.transports.base import End
-from observant_host.transports.child import add_reader, add_writer, start_child
-from observant_host.transports.drain import CHUNK_BYTES, drained
+from observant_host.transports.child import start_child
 from observant_host.transports.endings import end_detail
 from observant_host.transports.environment import base_environment
 from observant_host.transports.outbox import Outbox
+from observant_host.transports.pipes import WritePipe, add_reader, drained, read_chunk
+from observant_host.transports.shutdown import end_group
 from observant_host.transports.stderr_tail import StderrTail
 from observant_host.wire.ndjson import LineSplitter
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from observant_host.config import StdioServer
     from observant_host.telemetry.facade import Telemetry
@@ -39,15 +39,11 @@ if TYPE_CHECKING:
 EXIT_GRACE_S: Final = 0.5
 """Between the end of a pipe and the exit it usually announces: an exit has a status to tell."""
 
-QUIET_SHARE: Final = 0.4
-"""Of `shutdown_timeout_s`, for ending by itself without stdin; real servers take 0 to 2 s."""
-TERM_SHARE: Final = 0.4
-"""Of the same, after SIGTERM; the rest is for SIGKILL, which needs no time but the kernel's."""
-
 QUEUE_MESSAGES: Final = 2
 """Of the largest size, may wait to be written: the memory that one stuck peer can hold."""
 
 NOISE_EXCERPT_BYTES: Final = 512
+MESSAGE_STARTS: Final = b"{["
 
 
 class StdioTransport:
@@ -137,7 +133,7 @@ class StdioTransport:
 
     async def close(self) -> End:
         self._closing.set()
-        self._outbox = None
+        self._drop_outbox()
         if not self._opened:
             self._opened = True
             self._finished.release(self._never_ran())
@@ -159,7 +155,7 @@ class StdioTransport:
         add_reader(child.stderr, self._read_stderr)
         if not self._closing.is_set():
             self._outbox = Outbox(
-                StdinPipe(child, self._flush),
+                WritePipe(child.stdin, self._flush),
                 now=self._clock.monotonic,
                 max_bytes=QUEUE_MESSAGES * self._max_message_bytes,
             )
@@ -169,7 +165,7 @@ class StdioTransport:
 
     def _read_stdout(self) -> None:
         child = self._child
-        if child is None or (data := _read(child.stdout)) is None:
+        if child is None or (data := read_chunk(child.stdout)) is None:
             return
         if data:
             self._take(data)
@@ -182,7 +178,7 @@ class StdioTransport:
         if receiver is None:
             return  # the end was reported: a grandchild still writes
         for line in self._lines.feed(data):
-            if line[0] in _MESSAGE_STARTS:
+            if line[0] in MESSAGE_STARTS:
                 receiver.frame_received(line)
             else:
                 self._odd_line(receiver, line)
@@ -193,7 +189,7 @@ class StdioTransport:
         stripped = line.strip()
         if not stripped:
             return
-        if stripped[0] in _MESSAGE_STARTS:
+        if stripped[0] in MESSAGE_STARTS:
             receiver.frame_received(stripped)
         else:
             receiver.noise_received("not_json", self._excerpt(line))
@@ -204,7 +200,7 @@ class StdioTransport:
 
     def _read_stderr(self) -> None:
         child = self._child
-        if child is None or (data := _read(child.stderr)) is None:
+        if child is None or (data := read_chunk(child.stderr)) is None:
             return
         if data:
             self._tail.add(data)
@@ -234,6 +230,7 @@ class StdioTransport:
             kind = await self._first_end(child)
             if kind != "closed":
                 self._report(kind, child)
+            self._drop_outbox()
             await self._end_group(child)
         finally:
             child.signal_group(signal.SIGKILL)
@@ -253,31 +250,14 @@ class StdioTransport:
         return "eof" if self._stdout_ended.is_set() else "lost"
 
     async def _end_group(self, child: Child) -> None:
-        """Close stdin, wait, SIGTERM, wait, SIGKILL: MCP basic/transports/stdio › Shutdown."""
-        self._drop_outbox()
-        child.close("stdin")
-        gone = False
-        if not child.exited.is_set():
-            gone = await self._gone_within(QUIET_SHARE, child.exited, self._stdout_ended)
-        if not gone:
-            child.signal_group(signal.SIGTERM)
-            await self._gone_within(TERM_SHARE, child.exited, self._stdout_ended)
-        child.signal_group(signal.SIGKILL)
-        await self._gone_within(1 - QUIET_SHARE - TERM_SHARE, child.exited)
-
-    async def _gone_within(self, share: float, *signals: Signal) -> bool:
-        """All of them; an open stdout means that somebody of the group still lives."""
-        seconds = share * self._shutdown_timeout_s
-        bound = deadline(
-            seconds, scope="shutdown", peer=self._name, telemetry=self._telemetry, clock=self._clock
+        await end_group(
+            child,
+            stdout_ended=self._stdout_ended,
+            budget_s=self._shutdown_timeout_s,
+            peer=self._name,
+            telemetry=self._telemetry,
+            clock=self._clock,
         )
-        try:
-            async with bound:
-                for one in signals:
-                    await one.wait()
-        except DeadlinePassed:
-            return False
-        return True
 
     def _report(self, kind: EndKind, child: Child) -> None:
         """Deliver what is still in the pipes, then the end, then nothing more."""
@@ -322,38 +302,3 @@ class StdioTransport:
         if self._closing.is_set():
             return TransportClosed(f'server "{self._name}" is being closed')
         return TransportClosed(f'server "{self._name}" is not started')
-
-
-class StdinPipe:
-    """The child's stdin as an outbox wants it."""
-
-    def __init__(self, child: Child, on_writable: Callable[[], None]) -> None:
-        self._child = child
-        self._on_writable = on_writable
-
-    def write(self, data: bytes | memoryview) -> int:
-        try:
-            return os.write(self._child.stdin, data)
-        except BlockingIOError:
-            return 0
-
-    def want_writable(self, wanted: bool) -> None:
-        if self._child.stdin < 0:
-            return
-        if wanted:
-            add_writer(self._child.stdin, self._on_writable)
-        else:
-            self._child.loop.remove_writer(self._child.stdin)
-
-
-_MESSAGE_STARTS: Final = b"{["
-
-
-def _read(fd: int) -> bytes | None:
-    """One chunk, b"" at the end, None where there is nothing now."""
-    try:
-        return os.read(fd, CHUNK_BYTES)
-    except BlockingIOError:
-        return None
-    except OSError:
-        return b""

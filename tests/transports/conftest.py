@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from blockbuster import blockbuster_ctx
 
 from observant_host.config import StdioServer
 from observant_host.telemetry.masking import Masker
@@ -56,7 +57,8 @@ class StdioSubject:
 async def subject() -> AsyncIterator[StdioSubject]:
     before = open_fds()
     subject = StdioSubject()
-    yield subject
+    with blockbuster_ctx("observant_host"):
+        yield subject
     groups = [transport.pid for transport in subject.made if transport.pid]
     for transport in subject.made:
         await transport.close()

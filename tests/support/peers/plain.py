@@ -1,10 +1,11 @@
 """A peer that knows nothing of MCP: for tests of transports alone (standard library only).
 
 Methods: echo (its params come back) · twice (two answers) · leave (answers, then exits 0) · hold
-(answers, then reads no more) · exit {status} · kill {signal} · close_stdout · close_stdin · raw
-{text} (written as it is) · stderr {text} · big {bytes} (one line of that size) · env · pids ·
-child {mode} (a grandchild: "plain", "holds_stdout", "own_session", "no_environment"; answers its
-pid).
+(answers, then reads no more) · pause (the same, until SIGUSR1) · exit {status, stderr} ·
+answer_and_exit {bytes, status} · kill {signal} · close_stdout · close_stdin · raw {text} (written
+as it is) · stderr {text} · big {bytes} (one line of that size) · env · pids · child {mode} (a
+grandchild that heeds no SIGTERM: "plain", "holds_stdout", "own_session", "no_environment"; answers
+its pid).
 Options: --ignore-eof, --ignore-term, --stderr-first BYTES, --last-words TEXT (on stderr at exit),
 --announce-term (writes a frame at SIGTERM), --launcher (starts itself as its own child on the same
 pipes, waits, and passes no signal on). Others, such as --marker TEXT, are for the eyes of others;
@@ -58,6 +59,13 @@ def act(message):
     elif method == "hold":
         send(key, "holding")
         time.sleep(3600)
+    elif method == "pause":
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+        send(key, "paused")
+        signal.sigwait([signal.SIGUSR1])
+    elif method == "answer_and_exit":
+        send(key, "x" * params["bytes"])
+        os._exit(params.get("status", 0))
     elif method == "exit":
         os.write(2, params.get("stderr", "").encode())
         os._exit(params.get("status", 0))
