@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -102,45 +102,36 @@ def _from_variables(variables: Mapping[str, str], names: Sequence[str]) -> Itera
     for variable, text in sorted(variables.items()):
         rest = variable.removeprefix(PREFIX)
         if variable.startswith(PREFIX) and "__" in rest:
-            path = _variable_path(rest, names)
-            if isinstance(path, str):
-                yield f"{variable}: {path}"
-            else:
-                yield _found(path, text, Origin("variable", variable))
+            yield _found(_variable_path(rest, names), text, Origin("variable", variable))
 
 
 def _variable_path(rest: str, names: Sequence[str]) -> KeyPath | str:
     """The key that a variable's name means, or the sentence why there is none."""
     table, _, key = rest.partition("__")
     if table != "SERVERS":
-        path: KeyPath = (table.lower(), *key.lower().split("__"))
-        return path if isinstance(node_at(path), Kind) else _no_key(path)
+        return (table.lower(), *key.lower().split("__"))
     for name in sorted(names, key=len, reverse=True):
         spelled = re.sub(r"[^A-Z0-9]", "_", name.upper())
         if key.startswith(f"{spelled}__"):
             parts = key.removeprefix(f"{spelled}__").split("__")
             tail = ["env", *parts[1:]] if parts[0] == "ENV" else [p.lower() for p in parts]
-            path = ("servers", name, *tail)
-            return path if isinstance(node_at(path), Kind) else _no_key(path)
-    known = ", ".join(names) or "none"
-    return f"no server of that name is configured (configured: {known})"
+            return ("servers", name, *tail)
+    return f"no server of that name is configured (configured: {', '.join(names) or 'none'})"
 
 
 def _from_flags(flags: Mapping[str, object]) -> Iterator[Found | str]:
     for flag, value in flags.items():
-        path = tuple(flag.split("."))
-        if isinstance(node_at(path), Kind):
-            yield _found(path, value, Origin("flag", flag))
-        else:
-            yield f"{flag}: {_no_key(path)}"
+        yield _found(tuple(flag.split(".")), value, Origin("flag", flag))
 
 
-def _found(path: KeyPath, value: object, origin: Origin) -> Found:
+def _found(path: KeyPath | str, value: object, origin: Origin) -> Found | str:
+    """The leaf, or the sentence why `path` is no key."""
+    if isinstance(path, str):
+        return f"{origin.where}: {path}"
     kind = node_at(path)
-    raw: Any = value
-    if isinstance(kind, Kind) and isinstance(value, str):
-        raw = values.from_text(kind, value)
-    return path, Leaf(raw, origin)
+    if not isinstance(kind, Kind):
+        return f"{origin.where}: {_no_key(path)}"
+    return path, Leaf(values.from_text(kind, value) if isinstance(value, str) else value, origin)
 
 
 def _no_key(path: KeyPath) -> str:

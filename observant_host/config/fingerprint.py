@@ -28,7 +28,7 @@ def _identity(launch: StdioServer | HttpServer | None) -> list[object]:
             return ["stdio", list(launch.command), launch.cwd, names]
         case HttpServer():
             return ["http", _bare(launch.url)]
-        case None:
+        case _:
             return ["none"]
 
 

@@ -52,7 +52,7 @@ class _Reader:
                 self.problem(path, f"is {values.type_name(raw)}; expected a table")
             case Table():
                 self._table(node, raw, path)
-            case Open():
+            case _:
                 self._open(node, raw, path)
 
     def _leaf(self, kind: Kind, raw: Any, path: KeyPath) -> None:

@@ -146,14 +146,15 @@ def _unexpanded(written: Written) -> StdioServer | HttpServer | None:
         return None if leaf is None else leaf.raw
 
     def words(value: Any) -> tuple[str, ...]:
-        return (value,) if isinstance(value, str) else tuple(str(word) for word in value or ())
+        listed = value if isinstance(value, list) else [] if value is None else [value]
+        return tuple(str(word) for word in listed)
 
     if _has(written, "command"):
         return StdioServer(
             command=(*words(raw("command")), *words(raw("args"))),
             env={path[1]: "" for path in written.leaves if path[0] == "env"},
             env_inherit=words(raw("env_inherit")),
-            cwd=raw("cwd"),
+            cwd=None if raw("cwd") is None else str(raw("cwd")),
         )
     if _has(written, "url"):
         return HttpServer(url=str(raw("url")))

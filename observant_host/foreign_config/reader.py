@@ -17,8 +17,8 @@ import msgspec
 
 from observant_host.config import keys, values
 from observant_host.config.assemble import ImportedServer
-from observant_host.config.keys import Open, Table
 from observant_host.config.origin import KeyPath, Leaf, Origin
+from observant_host.config.parse import texts_of
 from observant_host.config.values import type_name
 from observant_host.errors import ConfigError
 from observant_host.foreign_config.json_text import read_json
@@ -119,8 +119,8 @@ class _Reader:
             case Nowhere():
                 pass
             case None if key in keys.SERVER.keys:
-                yield from _ours((key,), keys.SERVER.keys[key], raw)
-            case None:
+                yield (key,), raw  # ours, with our own meaning; tables are all in the map
+            case _:
                 self.warnings.append(self._unknown(name, key))
 
     def _unknown(self, name: str, key: str) -> str:
@@ -131,7 +131,7 @@ class _Reader:
     def _look_at(self, name: str, leaves: Mapping[KeyPath, Leaf]) -> None:
         """Shell-style `$NAME` is expanded by some clients; here it would be passed on as it is."""
         for path, leaf in leaves.items():
-            if any(_SHELL_STYLE.search(text) for text in _texts(leaf.raw)):
+            if any(_SHELL_STYLE.search(text) for text in texts_of(leaf.raw)):
                 self.warnings.append(
                     f"{self.name}: {name}.{'.'.join(path)} holds a `$NAME` in the style of a "
                     "shell, which is not expanded here; write it as `${NAME}`"
@@ -155,33 +155,6 @@ class _Reader:
 
 
 _SHELL_STYLE: Final = re.compile(r"(?<![\w$\\])\$[A-Z_][A-Z0-9_]*\b")
-
-
-def _texts(raw: Any) -> Iterator[str]:
-    match raw:
-        case str():
-            yield raw
-        case list():
-            for item in raw:
-                yield from _texts(item)
-        case _:
-            return
-
-
-def _ours(path: KeyPath, node: keys.Node, raw: Any) -> Iterator[tuple[KeyPath, Any]]:
-    """Our own keys are read there too, with our own meaning."""
-    match node:
-        case Open() if isinstance(raw, dict):
-            for key, value in raw.items():
-                yield (*path, key), value
-        case Table() if isinstance(raw, dict):
-            for key, value in raw.items():
-                if key in node.keys:
-                    yield (*path, key), value
-        case values.Kind():
-            yield path, raw
-        case _:
-            raise NotAvailableError(f"is {type_name(raw)}; expected an object")
 
 
 def fitting_name(name: str) -> str:

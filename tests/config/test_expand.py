@@ -68,10 +68,16 @@ def test_an_unresolved_reference_turns_only_that_server_off() -> None:
 def test_an_unresolved_reference_outside_a_server_refuses_the_file() -> None:
     assert problems('[host]\nstate_dir = "${NOPE}"') == (
         (
-            "oh.toml:2: host.state_dir cannot be used: the variable NOPE is not set; set it, or give a "
-            "default: `${NOPE:-default}`"
+            "oh.toml:2: host.state_dir cannot be used: the variable NOPE is not set; "
+            "set it, or give a default: `${NOPE:-default}`"
         ),
     )
+
+
+def test_imports_are_shown_with_the_rest_of_the_host_table() -> None:
+    assembled = read('[host]\nimport = ["a.json"]')
+    assert assembled.config.host.imports == ("a.json",)
+    assert assembled.entries["host", "import"].value == ("a.json",)
 
 
 def test_numbers_may_come_through_references() -> None:

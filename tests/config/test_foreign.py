@@ -244,6 +244,14 @@ def test_a_large_file_is_not_given_to_the_slow_reader() -> None:
         foreign(text)
 
 
+def test_a_transport_is_known_from_its_launch() -> None:
+    seen = [
+        one(entry).transport
+        for entry in ({"command": "x"}, {"url": "http://x"}, {"url": "http://x", "type": "sse"})
+    ]
+    assert seen == ["stdio", "http", "sse"]
+
+
 def test_doubled_keys_that_are_no_servers_are_no_business_of_ours() -> None:
     assert (
         len(foreign('{"x": {"k": 1, "k": 2}, "mcpServers": {"a": {"command": "x"}}}').servers) == 1

@@ -138,7 +138,7 @@ def test_a_wrong_variable_is_named() -> None:
 def test_lines_are_found_for_headers_keys_and_what_lies_below_them() -> None:
     lines = line_numbers(
         'a.b = 1\n[t]\nx = { y = 1 }\n[ "q.r" . s ] # c\n"k k" = 2\n'
-        "[[list]]\nz=1\nbad bad = 3\n[]\n"
+        "[[list]]\nz=1\nbad bad = 3\na..b = 1\n[]\n"
     )
     assert lines == {
         ("a", "b"): 1,
