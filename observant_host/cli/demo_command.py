@@ -64,4 +64,22 @@ def _place(folder: Path | None) -> Iterator[Path]:
 
 
 async def _play(screen: Screen, stage: Stage, *, once: bool) -> int:
-    raise NotImplementedError
+    from observant_host.demo.story import Story
+    from observant_host.demo.telling import PlainTeller
+    from observant_host.host import Host
+
+    teller = PlainTeller(lambda text, kind: screen.answer(text, style=STYLES[kind]))
+    screen.answer(f"Six servers, configured in {stage.config}")
+    began = SystemClock().monotonic()
+    async with Host.from_config(stage.config) as host:
+        story = Story(host, stage, teller)
+        await story.whole()
+        took = SystemClock().monotonic() - began
+        screen.answer()
+        if story.broken:
+            screen.answer(f"{len(story.broken)} promises are broken:", style="bold red")
+            for promise in story.broken:
+                screen.answer(f"  {promise}", style="red")
+        else:
+            screen.answer(f"All {story.kept} promises held, in {took:.0f} s.", style="bold green")
+    return 1 if story.broken else 0

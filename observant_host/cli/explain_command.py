@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def explain(screen: Screen, *, server: str, as_json: bool, config: Path | None) -> None:
     """Every decision about SERVER, oldest first, with what it rests on.
 
-    Read from the record on disk, so it works with and without a running host.
+    Asks the running host; without one it reads the record on disk.
     """
     session = Session(screen, config)
-    raw = session.recorded_decisions(server)
+    raw = session.explain(server)
     document: dict[str, Any] = msgspec.json.decode(raw)
     if as_json:
         screen.json(msgspec.Raw(raw))

@@ -23,6 +23,7 @@ REFRESH_S = 0.1
 """A person sees no difference below; a refresh costs about a millisecond."""
 
 PASSING = ("starting", "backoff")
+UNTOLD = (*PASSING, "stopped")
 
 
 def sentence(view: ServerView) -> str:
@@ -30,7 +31,8 @@ def sentence(view: ServerView) -> str:
     era = f"{view.era} {view.version}" if view.version else str(view.era)
     match view.state:
         case "ready" | "degraded":
-            return f"{view.name}: {view.state}, {era} ({view.reason}), {view.tools} tools"
+            tools = f"{view.tools} tool{'' if view.tools == 1 else 's'}"
+            return f"{view.name}: {view.state}, {era} ({view.reason}), {tools}"
         case "starting":
             return f"{view.name}: starting"
         case "unavailable":
@@ -102,7 +104,7 @@ class Progress:
     def _tell_changes(self) -> None:
         for name, view in self._views().items():
             text = sentence(view)
-            if view.state in PASSING or self._said.get(name) == text:
+            if view.state in UNTOLD or self._said.get(name) == text:
                 continue
             self._said[name] = text
             self._screen.say(printable(text), style=STATE_STYLES.get(view.state, ""))

@@ -13,18 +13,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from observant_host.errors import ConfigError, Unavailable
+from observant_host.errors import ConfigError, InstanceLocked, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
     from observant_host.cli.output import Screen
+    from observant_host.cli.progress import Progress
     from observant_host.cli.source import Source
     from observant_host.config import HostConfig
     from observant_host.config_files import Loaded
+    from observant_host.host import Host
     from observant_host.supervision.examine import Examination
 
 T = TypeVar("T")
+
+SOCKET = "host.sock"
+"""The running host's private socket, in its state folder."""
 
 LISTING_ALLOWANCE_S = 10.0
 """Above the era's own deadlines: reading the lists of a server that has just been recognised."""
@@ -70,7 +75,7 @@ class Session:
 
     @property
     def config(self) -> HostConfig:
-        return self.loaded.assembled.config
+        return self.loaded.config
 
     def server_names(self) -> tuple[str, ...]:
         """Configured servers in order; empty where no configuration can be read."""
@@ -80,21 +85,18 @@ class Session:
 
     @cached_property
     def state_dir(self) -> Path:
-        """Where the running host keeps its socket; also without a configuration file."""
+        """Where the running host keeps its socket; the default where no file can be read.
+
+        Raises ConfigError where a file was given and is wrong.
+        """
         from observant_host import config_files
 
-        around = config_files.Surroundings.of_process()
-        if self._given is None:
-            with suppress(ConfigError):
-                return self._configured_state_dir(around)
-            return config_files.default_state_dir(around)
-        return self._configured_state_dir(around)
-
-    def _configured_state_dir(self, around: Any) -> Path:
-        from observant_host import config_files
-
-        named = self.config.host.state_dir
-        return Path(named) if named else config_files.default_state_dir(around)
+        try:
+            return Path(self.config.host.state_dir or "")
+        except ConfigError:
+            if self._given is not None:
+                raise
+            return config_files.Surroundings.of_process().folder("state")
 
     def required_names(self) -> tuple[str, ...]:
         """Servers that the configuration calls `required`. Raises ConfigError."""
@@ -125,7 +127,7 @@ class Session:
     ) -> T:
         running = None if standalone else await self.running()
         if running is not None:
-            self.screen.say(f"asking the running host ({self.state_dir / 'host.sock'})")
+            self.screen.say(f"asking the running host ({self.state_dir / SOCKET})")
             return await work(running)
         if not may_start:
             raise Unavailable(
@@ -140,25 +142,66 @@ class Session:
         raise NotImplementedError
 
     @asynccontextmanager
-    async def own(self, only: Sequence[str]) -> AsyncIterator[Source]:
+    async def own(self, only: Sequence[str] = ()) -> AsyncIterator[Source]:
         """A host of our own, with copies of the servers named (empty: all), stopped afterwards."""
         from observant_host.cli.progress import Progress
         from observant_host.cli.source import OwnHost
-        from observant_host.host import Host
 
-        config = patient(self.config, only)
+        config = hushed(patient(self.config, only), self.screen)
         self.screen.say(f"starting {_copies(len(config.servers))}")
-        host = Host(config=config)
-        async with Progress(self.screen, lambda: host.servers):
-            await host.__aenter__()
+        host = await self._started(config, Progress)
         try:
             yield OwnHost(host)
         finally:
             await host.close()
 
+    async def _started(self, config: HostConfig, progress: type[Progress]) -> Host:
+        """Ours is the state folder where nobody holds it; else its memory is only read."""
+        try:
+            return await self._start(config, progress, state_dir=self.state_dir)
+        except InstanceLocked:
+            return await self._start(config, progress, recall_from=self.state_dir)
+
+    async def _start(self, config: HostConfig, progress: type[Progress], **folders: Path) -> Host:
+        from observant_host.host import Host
+
+        host = Host(
+            config=config,
+            record="state_dir" in folders and config.telemetry.record,
+            secrets=self.loaded.secrets,
+            configure_sdk=True,
+            **folders,  # type: ignore[arg-type]  # two keywords, both paths
+        )
+        async with progress(self.screen, lambda: host.servers):
+            await host.__aenter__()
+        return host
+
+    def explain(self, server: str) -> bytes:
+        """The document of `explain --json`: from the running host, else from the record."""
+        return run_async(self._explain(server))
+
+    async def _explain(self, server: str) -> bytes:
+        running = await self.running()
+        if running is not None:
+            self.screen.say(f"asking the running host ({self.state_dir / SOCKET})")
+            return await running.decisions(server)
+        from observant_host.incidents.record import read_decisions
+
+        self.screen.detail(f"reading the record in {self.state_dir}")
+        found = await asyncio.to_thread(read_decisions, [self.state_dir], server=server)
+        return msgspec.json.encode({"server": server, "decisions": found})
+
     def examine(self, names: Sequence[str]) -> list[Examination]:
         """A person's look at these servers, one after the other, in processes of their own."""
-        raise NotImplementedError
+        return run_async(self._examine(names))
+
+    async def _examine(self, names: Sequence[str]) -> list[Examination]:
+        from observant_host.cli.source import principal
+        from observant_host.host import Examiner
+
+        servers = [server for server in self.config.servers if server.name in names]
+        async with Examiner(self.config, recall_from=self.state_dir) as examiner:
+            return [await examiner.examine(one, principal=principal()) for one in servers]
 
 
 def patient(config: HostConfig, only: Sequence[str]) -> HostConfig:
@@ -173,6 +216,15 @@ def patient(config: HostConfig, only: Sequence[str]) -> HostConfig:
         startup_deadline_s=max(config.host.startup_deadline_s, slowest + LISTING_ALLOWANCE_S),
     )
     return msgspec.structs.replace(config, servers=servers, host=host)
+
+
+def hushed(config: HostConfig, screen: Screen) -> HostConfig:
+    """`config` for a command whose person wants an answer: logs only as far as -v asks."""
+    level = ("error", "info", "debug")[max(0, min(2, screen.verbosity))]
+    telemetry = msgspec.structs.replace(
+        config.telemetry, log_level=level, log_format="console" if screen.live else "json"
+    )
+    return msgspec.structs.replace(config, telemetry=telemetry)
 
 
 def _copies(count: int) -> str:

@@ -5,11 +5,13 @@ The story asserts itself: a promise that does not hold is told as broken, and th
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from observant_host.errors import CallError
+from observant_host.incidents.record import read_trace, render_trace
 from observant_host.timing.deadline import deadline
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Story:
         self.host = host
         self.stage = stage
         self.tell = tell
+        self.kept = 0
         self.broken: list[str] = []
 
     async def whole(self) -> None:
@@ -54,7 +57,9 @@ class Story:
 
     def promise(self, text: str, kept: object) -> None:
         """Tell whether a promise holds, and remember a broken one."""
-        if not kept:
+        if kept:
+            self.kept += 1
+        else:
             self.broken.append(text)
         self.tell.promise(text, kept=bool(kept))
 
@@ -203,3 +208,32 @@ class Story:
 
     async def telemetry(self) -> None:
         self.tell.step("All of this was measured and recorded")
+        body, _ = await self.host.telemetry.render()
+        for line in excerpt(body.decode()):
+            self.tell.line(line)
+        result = await self.call("web/search", query="record")
+        await self.host.telemetry.flush()
+        roots = await asyncio.to_thread(read_trace, [self.stage.state_dir], result.trace_id)
+        self.tell.line(f"that call in the record, trace {result.trace_id}:")
+        for line in render_trace(roots).splitlines():
+            self.tell.line(f"  {line}")
+        self.promise("the record holds that call as a tree", roots and roots[0].children)
+        self.tell.line(f"record: {self.stage.state_dir}/decisions and /traces (OTLP JSON lines)")
+
+
+SHOWN = (
+    "observant_host_peer_era",
+    "observant_host_peer_unavailable",
+    "observant_host_peer_restarts_total",
+    'observant_host_calls_total{fault="none"',
+)
+"""Metrics of the excerpt: who is what, who is down and why, what restarted, what was called."""
+
+
+def excerpt(metrics: str) -> list[str]:
+    """The samples that the story was about: those that are not 0."""
+    return [
+        line
+        for line in metrics.splitlines()
+        if line.startswith(SHOWN) and not line.endswith((" 0", " 0.0"))
+    ]
