@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Literal
 
@@ -15,20 +15,23 @@ Propagate = Literal["trace", "full", "none"]
 TransportChoice = Literal["auto", "http", "sse"]
 
 
-class StdioServer(msgspec.Struct, frozen=True):
+class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
     """A server started as a child process and spoken to over its pipes.
 
     `command` is argv (program first). `env` is merged over the documented base environment plus
     the host's variables named in `env_inherit`. Values are secrets: never print them.
     """
 
-    command: tuple[str, ...] | list[str]
+    command: Sequence[str]
     env: Mapping[str, str] = {}
     env_inherit: tuple[str, ...] = ()
     cwd: str | None = None
 
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "command", tuple(self.command))
 
-class HttpServer(msgspec.Struct, frozen=True):
+
+class HttpServer(msgspec.Struct, frozen=True, tag="http"):
     """A server reached by URL. `headers` values are secrets: never print them."""
 
     url: str
