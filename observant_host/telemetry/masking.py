@@ -23,9 +23,13 @@ MAX_SECRETS: Final = 4096
 
 
 class Masker:
-    """Replaces every configured secret by `***`, the longest first."""
+    """Replaces every configured secret by `***`, the longest first.
+
+    `version` grows when it learns more: whoever caches masked text forgets it then.
+    """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self.version = 0
         self._known: set[str] = set()
         self._text: re.Pattern[str] | None = None
         self._bytes: re.Pattern[bytes] | None = None
@@ -37,6 +41,7 @@ class Masker:
         if not more:
             return
         self._known |= more
+        self.version += 1
         known = sorted(self._known, key=len, reverse=True)
         forms = sorted(
             {form for secret in known[:MAX_SECRETS] for form in _forms(secret)},
@@ -90,11 +95,20 @@ class Cleaner:
         self._masker = masker
         self._limit = limit
         self._cache: dict[str, str] = {}
+        self._version = masker.version
+
+    @property
+    def version(self) -> int:
+        """The masker's: texts cleaned under an earlier one may show what is a secret now."""
+        return self._masker.version
 
     def text(self, value: str, *, limit: int | None = None) -> str:
         """At most `limit` characters (default: what was given at construction)."""
         if limit is not None or len(value) > self._limit:
             return self._clean(value, limit or self._limit)
+        if self._version != self._masker.version:
+            self._version = self._masker.version
+            self._cache.clear()
         if (known := self._cache.get(value)) is None:
             if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()

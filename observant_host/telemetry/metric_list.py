@@ -83,7 +83,13 @@ ERROR_TYPES: Final = (
     *("invalid_call", "invalid_result", "input_refused", "call_error", "transport_error"),
     *("transport_closed", "spawn_failed", "queue_full"),
 )
-NOISE: Final = ("not_json", "oversized", "unterminated", "orphan", "violation", "late", "foreign")
+NOISE: Final = (
+    *("not_json", "oversized", "unterminated", "message_flood"),
+    *("late_reply", "duplicate_reply", "foreign_reply", "no_id_reply", "broken_reply"),
+    *("request_from_modern_server", "request_from_unknown_server", "server_request_id_reused"),
+    *("cancelled_unknown_request", "answer_failed", "notification_unknown"),
+    *("progress_unexpected", "progress_callback_failed", "write_queue_full", "write_after_end"),
+)
 STAGES: Final = ("host", "queue")
 
 

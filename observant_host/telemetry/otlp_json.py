@@ -39,6 +39,7 @@ class OtlpJson:
 
     def __init__(self, resource: Mapping[str, Value], *, version: str, cleaner: Cleaner) -> None:
         self._cleaner = cleaner
+        self._version = cleaner.version
         self._pairs: dict[tuple[str, type, object], bytes] = {}
         self._keys: dict[str, bytes] = {}
         self._names: dict[str, bytes] = {}
@@ -55,6 +56,10 @@ class OtlpJson:
     def line(self, done: Finished) -> bytes:
         """One complete request with one span, and its newline."""
         context = done.context
+        if self._version != self._cleaner.version:
+            self._version = self._cleaner.version
+            self._pairs.clear()
+            self._names.clear()
         parts = [
             self._head,
             b'{"traceId":"%032x","spanId":"%016x"' % (context.trace_id, context.span_id),

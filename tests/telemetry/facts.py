@@ -1,0 +1,117 @@
+"""One fact of every kind, for tests that must not forget any."""
+
+from __future__ import annotations
+
+from observant_host.telemetry import vocabulary as v
+
+EVIDENCE = {
+    "step": "discover",
+    "version": "2026-07-28",
+    "outcome": "timeout",
+    "rpc_code": None,
+    "http_status": None,
+    "content_type": None,
+    "excerpt": "garbage",
+    "elapsed_ms": 5001.5,
+    "timeout_ms": 5000.0,
+    "late": False,
+}
+
+OPERATIONS: tuple[v.Fact, ...] = (
+    v.PeerStart(peer="a", generation=1, trigger="boot", transport="stdio"),
+    v.TransportConnect(peer="a", generation=1, transport="stdio", pid=12),
+    v.EraDecide(
+        peer="a",
+        generation=1,
+        trigger="boot",
+        previous="modern",
+        selected="legacy",
+        direction="downgrade",
+        reason="initialize_ok",
+        expected=False,
+        version="2025-06-18",
+        candidates=("2026-07-28",),
+        supported=("2025-06-18",),
+        server_name="archive",
+        server_version="1.2",
+        detail="The server speaks the legacy era.",
+        evidence=(EVIDENCE,),
+    ),
+    v.Request(
+        peer="a",
+        method="server/discover",
+        era="unknown",
+        purpose="era",
+        probe_outcome="timeout",
+        deadline_ms=5000.0,
+    ),
+    v.Request(
+        peer="a", method="initialize", era="legacy", purpose="era", probe_outcome="ok", request_id=2
+    ),
+    v.Request(
+        peer="a",
+        method="tools/call",
+        era="modern",
+        generation=3,
+        request_id=7,
+        version="2026-07-28",
+        target="search",
+        purpose="call",
+    ),
+    v.Request(peer="a", method="prompts/get", era="modern", target="greet", purpose="call"),
+    v.Request(peer="a", method="resources/read", era="modern", uri="file:///x", purpose="call"),
+    v.Request(peer="a", method="tools/list", era="modern", purpose="list", page=1, items=20),
+    v.RoutedCall(
+        name="a/search",
+        method="tools/call",
+        peer="a",
+        local_name="search",
+        era="modern",
+        attempts=1,
+        delivery="replied",
+    ),
+    v.CatalogueRefresh(peer="a", trigger="boot", added=3, digest="sha256:ab", version=2),
+    v.ServerMessage(peer="a", method="notifications/progress", era="modern", request=False),
+)
+
+MOMENTS: tuple[v.Fact, ...] = (
+    v.PeerStateChanged(
+        peer="a",
+        previous="ready",
+        state="unavailable",
+        cause="process",
+        reason="ambiguous_closed",
+        detail="It exited.",
+        time_in_previous_ms=5.5,
+        generation=2,
+    ),
+    v.PeerRestart(
+        peer="a",
+        reason="exit",
+        generation=2,
+        attempt=1,
+        backoff_ms=500.0,
+        exit_code=1,
+        stderr_tail="Traceback: boom",
+    ),
+    v.EraDropped(peer="a", generation=1, era="modern", why="exit"),
+    v.DeadlineExpired(peer="a", scope="call", budget_ms=5.0, elapsed_ms=6.0, method="tools/call"),
+    v.RetryScheduled(peer="a", reason="not_sent", attempt=2, delay_ms=100.0),
+    v.RetryDenied(peer="a", reason="not_idempotent"),
+    v.FrameDropped(peer="a", kind="not_json", excerpt="hello"),
+    v.OperatorAct(verb="allow", peer="a", principal="alice", reason="old server"),
+    v.NameDecision(name="search", peer="a", local_name="search", what="granted", reason="first"),
+    v.ConfigLoaded(hash="sha256:cd", successful=True),
+    v.HostLifecycle(what="published", detail="2 servers"),
+)
+
+ALL = OPERATIONS + MOMENTS
+
+
+def every_kind() -> set[type[v.Fact]]:
+    """The facts that the vocabulary has, states (levels) apart."""
+    return {
+        kind
+        for kind in vars(v).values()
+        if isinstance(kind, type) and issubclass(kind, v.Fact) and kind is not v.Fact
+    } - {v.PeerLevel, v.HostLevel}

@@ -1,0 +1,60 @@
+"""W3C Trace Context, as it travels in `_meta`."""
+
+from __future__ import annotations
+
+import pytest
+
+from observant_host.telemetry.propagation import TraceContext, new_span_id, new_trace_id, parse
+
+GOOD = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+def test_a_context_survives_the_way_out_and_in() -> None:
+    context = TraceContext(new_trace_id(), new_span_id(), sampled=True)
+    assert parse(context.traceparent()) == context
+
+
+def test_the_specifications_example_is_read() -> None:
+    context = parse(GOOD, "congo=t61rcWkgMzE")
+    assert context is not None
+    assert context.trace_hex == "4bf92f3577b34da6a3ce929d0e0e4736"
+    assert context.span_hex == "00f067aa0ba902b7"
+    assert context.sampled
+    assert context.tracestate == "congo=t61rcWkgMzE"
+
+
+def test_a_later_version_with_more_behind_it_is_read() -> None:
+    context = parse(GOOD.replace("00-", "cc-", 1) + "-what-the-future-brings")
+    assert context is not None
+    assert context.sampled
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        7,
+        "",
+        "ff" + GOOD[2:],
+        GOOD + "-more",
+        GOOD.upper(),
+        GOOD.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32),
+        GOOD.replace("00f067aa0ba902b7", "0" * 16),
+        GOOD[:-1],
+    ],
+)
+def test_what_is_no_traceparent_is_none(wrong: object) -> None:
+    assert parse(wrong) is None
+
+
+def test_a_tracestate_that_is_too_long_or_no_text_is_left_out() -> None:
+    assert parse(GOOD, "x" * 513) == parse(GOOD)
+    assert parse(GOOD, ["x=1"]) == parse(GOOD)
+
+
+def test_contexts_compare_by_their_ids_not_by_where_they_came_from() -> None:
+    plain = TraceContext(1, 2, sampled=True)
+    assert plain == TraceContext(1, 2, sampled=True, origin=object())
+    assert hash(plain) == hash(TraceContext(1, 2, sampled=True, origin=object()))
+    assert plain != TraceContext(1, 3, sampled=True)
+    assert plain != "something else"
