@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import anyio
 import msgspec
 
 from observant_host.config import HostConfig, HttpServer, StdioServer
@@ -72,9 +74,9 @@ class Host:
         self.config = msgspec.structs.replace(given, host=_settings(given, settings))
         self._servers = {server.name: usable(server) for server in self.config.servers}
         self._masker = Masker((*secrets, *secrets_of(self.config)))
-        self._make_plan = lambda: Plan(
+        self._plan = Plan(
             config=self.config,
-            servers=tuple(self._servers.values()),
+            servers=(),
             state_dir=Path(state_dir) if state_dir is not None else None,
             recall_from=Path(recall_from) if recall_from is not None else None,
             record=record,
@@ -87,7 +89,8 @@ class Host:
         self._core: Core | None = None
         self._owner: OwnerTask | None = None
         self._open_calls = 0
-        self._draining = False
+        self._leaving = False
+        self._refusing = False
         self._idle = Signal()
 
     @classmethod
@@ -159,19 +162,41 @@ class Host:
 
     # Life
 
-    async def __aenter__(self) -> Self:
+    async def open(self) -> None:
+        """Start, and return as soon as the servers are being started. Raises InstanceLocked."""
         if self._owner is not None:
             raise RuntimeError("a Host is entered once; make a new one")
-        self._core = core = Core(self._make_plan())
-        self._owner = OwnerTask("host", core.run, on_error=_raised_by_close)
+        self._core = core = Core(
+            dataclasses.replace(self._plan, servers=tuple(self._servers.values()))
+        )
+        self._owner = OwnerTask("host", core.run, on_error=_raised_to_whoever_waits)
         self._owner.start()
+        await self._until(core.opened)
+
+    async def settled(self) -> None:
+        """Until every enabled server is settled, or startup_deadline_s is over.
+
+        Raises NameCollision by collision_policy = "reject".
+        """
+        await self._until(self.core.ready)
+
+    async def _until(self, signal: Signal) -> None:
+        core, owner = self._core, self._owner
+        if core is None or owner is None:
+            raise RuntimeError("the host was not opened")
         try:
-            await wait_any(core.plan.clock, None, core.ready, core.over)
+            await wait_any(core.plan.clock, None, signal, core.over)
+            if not signal.is_set():
+                await owner.wait()
         except BaseException:
-            await self._stopped()
+            with anyio.CancelScope(shield=True):
+                owner.stop()
+                await core.over.wait()
             raise
-        if not core.ready.is_set():
-            await self._owner.wait()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        await self.settled()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -187,27 +212,39 @@ class Host:
             self._owner.stop()
             await self._owner.wait()
 
-    async def _stopped(self) -> None:
-        """As close, for a caller that is itself being cancelled."""
-        import anyio
+    def leave(self) -> None:
+        """Say to load balancers that no more should come; calls are still taken."""
+        self._leaving = True
 
-        with anyio.CancelScope(shield=True):
-            await self.close()
+    def refuse_calls(self) -> None:
+        """Take no new calls; `idle` is set once the open ones have ended."""
+        self._leaving = self._refusing = True
+        if not self._open_calls:
+            self._idle.set()
 
     async def drain(self, timeout_s: float | None = None) -> bool:
         """Refuse new calls and wait for the open ones, at most `timeout_s` (None: the config's
         drain_timeout_s). True if all ended in time."""
-        self._draining = True
         core = self._running()
+        self.refuse_calls()
         limit = self.config.service.drain_timeout_s if timeout_s is None else timeout_s
-        until = core.plan.clock.monotonic() + limit
-        while self._open_calls:
-            left = until - core.plan.clock.monotonic()
-            if left <= 0:
-                return False
-            self._idle.clear()
-            await wait_any(core.plan.clock, left, self._idle)
-        return True
+        await wait_any(core.plan.clock, limit, self._idle, core.over)
+        return not self._open_calls
+
+    @property
+    def ready(self) -> Signal:
+        """Set once start-up is over."""
+        return self.core.ready
+
+    @property
+    def over(self) -> Signal:
+        """Set once everything is ended, for whatever reason."""
+        return self.core.over
+
+    @property
+    def idle(self) -> Signal:
+        """Set while calls are refused and none is open."""
+        return self._idle
 
     @property
     def published(self) -> bool:
@@ -217,7 +254,7 @@ class Host:
 
     @property
     def draining(self) -> bool:
-        return self._draining
+        return self._leaving
 
     @property
     def core(self) -> Core:
@@ -316,10 +353,10 @@ class Host:
 
     def _admit(self) -> Core:
         core = self._core
-        if self._draining or core is None or not core.opened.is_set() or core.over.is_set():
+        if self._refusing or core is None or not core.opened.is_set() or core.over.is_set():
             raise Unavailable(
                 "the host is draining and takes no new calls"
-                if self._draining
+                if self._refusing
                 else "the host does not run; use it inside `async with`",
                 fault="host",
             )
@@ -328,10 +365,17 @@ class Host:
 
     def _left(self) -> None:
         self._open_calls -= 1
-        if self._draining and not self._open_calls:
+        if self._refusing and not self._open_calls:
             self._idle.set()
 
     # Looking and acting
+
+    async def metrics(self, accept: str | None = None) -> tuple[bytes, str]:
+        """(body, content type) of `/metrics`, with fresh figures of the children."""
+        if self._core is None or not self._core.opened.is_set():
+            return b"", "text/plain; version=0.0.4; charset=utf-8"
+        await self._core.refresh_figures()
+        return await self._core.telemetry.render(accept)
 
     async def wait_for(self, name: str, *states: str) -> ServerView:
         """Until the server is in one of these states and the catalogue shows it.
@@ -433,5 +477,5 @@ def _settings(config: HostConfig, changes: Mapping[str, Any]) -> Any:
     return msgspec.structs.replace(config.host, **changes)
 
 
-def _raised_by_close(_name: str, _error: BaseException) -> None:
+def _raised_to_whoever_waits(_name: str, _error: BaseException) -> None:
     """Whoever enters or closes the host gets it."""

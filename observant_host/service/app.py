@@ -1,0 +1,141 @@
+"""The northbound service of a running host: its listeners, and the order in which all begins and
+ends.
+
+    listen (healthz answers) -> open the host -> private socket -> settle (readyz may turn 200)
+    stop -> readyz 503, drain_delay_s -> drain -> close the host -> close the listeners
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from observant_host.errors import ConfigError
+from observant_host.service import private_socket
+from observant_host.service.access import Access, listeners
+from observant_host.service.admin import add_health, add_metrics
+from observant_host.service.socket_api import add_api
+from observant_host.timing.tasks import wait_any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from observant_host.service.access import Address
+    from observant_host.service.served import Served
+    from observant_host.timing.clock import Clock
+    from observant_host.timing.tasks import Signal
+
+CLOSING_S: Final = 1.0
+"""For a connection that is still open after draining; its request has been answered or refused."""
+
+
+class Service:
+    """The listeners of one host. `addresses` says where it can be reached, once it listens."""
+
+    def __init__(self, host: Served) -> None:
+        self._host = host
+        self._runners: list[web.AppRunner] = []
+        self.addresses: dict[str, str] = {}
+
+    async def listen(self) -> None:
+        """The network's listeners. Raises ConfigError: not allowed, or the address is taken."""
+        config = self._host.config
+        found = listeners(config.service, config.tokens)
+        access = await asyncio.to_thread(Access, config.tokens)
+        admin = web.Application()
+        add_health(admin, self._host)
+        add_metrics(admin, self._host, access)
+        await self._listen_tcp("admin", admin, found["admin"])
+        if "metrics" in found:
+            metrics = web.Application()
+            add_health(metrics, self._host)
+            add_metrics(metrics, self._host, None)
+            await self._listen_tcp("metrics", metrics, found["metrics"])
+
+    async def listen_privately(self, state_dir: Path) -> None:
+        """The socket in `state_dir`; the host must hold its lock."""
+        app = web.Application(client_max_size=self._host.config.host.max_message_bytes)
+        add_health(app, self._host)
+        add_metrics(app, self._host, None)
+        add_api(app, self._host)
+        listener = await asyncio.to_thread(private_socket.listen, state_dir)
+        runner = await self._runner(app)
+        await web.SockSite(runner, listener).start()
+        self.addresses["socket"] = str(private_socket.socket_path(state_dir))
+
+    async def _listen_tcp(self, what: str, app: web.Application, at: Address) -> None:
+        runner = await self._runner(app)
+        try:
+            await web.TCPSite(runner, at.host, at.port).start()
+        except OSError as error:
+            raise ConfigError(
+                [
+                    (
+                        f"service: cannot listen on {at.host}:{at.port}: {error.strerror or error}; "
+                        "is another host running? Choose another address by [service] listen"
+                    )
+                ]
+            ) from error
+        host, port = runner.addresses[0][:2]
+        self.addresses[what] = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def _runner(self, app: web.Application) -> web.AppRunner:
+        # a client that goes away cancels its request, and with it the call
+        runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, shutdown_timeout=CLOSING_S
+        )
+        await runner.setup()
+        self._runners.append(runner)
+        return runner
+
+    async def close(self) -> None:
+        """Idempotent."""
+        runners, self._runners = self._runners, []
+        for runner in runners:
+            await runner.cleanup()
+
+
+async def serve(
+    host: Served,
+    stop: Signal,
+    *,
+    clock: Clock,
+    state_dir: Path | None,
+    hurry: Signal,
+    listening: Callable[[dict[str, str]], None] | None = None,
+    published: Callable[[], None] | None = None,
+) -> None:
+    """Run `host` and its service until `stop` is set, then drain and end both, within bounds.
+
+    `hurry` (a second signal) cuts the draining short. `listening` is told the addresses,
+    `published` that start-up is over. Raises ConfigError, NameCollision, InstanceLocked.
+    """
+    service = Service(host)
+    try:
+        await service.listen()
+        await host.open()
+        if state_dir is not None:
+            await service.listen_privately(state_dir)
+        if listening is not None:
+            listening(service.addresses)
+        await wait_any(clock, None, stop, host.ready, host.over)
+        if not stop.is_set():
+            await host.settled()
+            if published is not None:
+                published()
+            await wait_any(clock, None, stop, host.over)
+        await _drain(host, clock=clock, hurry=hurry)
+    finally:
+        await host.close()
+        await service.close()
+
+
+async def _drain(host: Served, *, clock: Clock, hurry: Signal) -> None:
+    settings = host.config.service
+    host.leave()
+    await wait_any(clock, settings.drain_delay_s, hurry, host.over)
+    host.refuse_calls()
+    await wait_any(clock, settings.drain_timeout_s, hurry, host.idle, host.over)

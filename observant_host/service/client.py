@@ -1,0 +1,174 @@
+"""The command line's way to a running host: the JSON API on its private socket.
+
+Answers are the API's documents as bytes, so that `--json` prints them as they came. Errors are
+those of `errors`, as if the host were in this process.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Final, Literal, Self
+from urllib.parse import quote, urlencode
+
+import aiohttp
+import msgspec
+
+from observant_host.errors import CallTimeout, HostError, InvalidCall, Unavailable
+from observant_host.service.private_socket import address, socket_path
+from observant_host.service.socket_api import PRINCIPAL_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+HELLO_S: Final = 5.0
+"""For a host to accept and answer its health: it is on this machine."""
+
+
+class HostClient:
+    """An async context manager. `HostClient.connect(state_dir)` is None where no host runs.
+
+    Every method returns a JSON document and raises HostError with a sentence.
+    """
+
+    def __init__(self, state_dir: Path, *, principal: str = "socket") -> None:
+        self._state_dir = state_dir
+        self._principal = principal
+        self._resources = AsyncExitStack()
+        self._session: aiohttp.ClientSession | None = None
+
+    @classmethod
+    async def connect(cls, state_dir: Path, *, principal: str = "socket") -> Self | None:
+        """A client of the host that runs with this state folder, or None. Close it."""
+        client = cls(state_dir, principal=principal)
+        if not socket_path(state_dir).exists():
+            return None
+        await client.__aenter__()
+        try:
+            await client._ask("GET", "/healthz", timeout_s=HELLO_S)
+        except HostError:
+            await client.close()
+            return None
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    async def __aenter__(self) -> Self:
+        path = self._resources.enter_context(address(self._state_dir))
+        self._session = await self._resources.enter_async_context(
+            aiohttp.ClientSession(
+                connector=aiohttp.UnixConnector(path),
+                headers={PRINCIPAL_HEADER: self._principal},
+            )
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Idempotent."""
+        self._session = None
+        await self._resources.aclose()
+
+    async def servers(self) -> bytes:
+        """`{"servers": […]}` in config order."""
+        return await self._ask("GET", "/api/v1/servers")
+
+    async def server(self, name: str) -> bytes:
+        """One server's object. Raises InvalidCall where there is none of this name."""
+        return await self._ask("GET", f"/api/v1/servers/{quote(name, safe='')}")
+
+    async def probe(self, name: str, *, reason: str = "") -> bytes:
+        """A round of negotiation now; the server's object after it."""
+        return await self._act(name, "probe", {"reason": reason})
+
+    async def allow(self, name: str, *, until: float | None, reason: str) -> bytes:
+        """A person's allowance (`until`: epoch seconds); the server's object after it."""
+        return await self._act(name, "allow", {"reason": reason, "until": until})
+
+    async def examine(self, name: str, *, reason: str = "") -> bytes:
+        """One bounded look in a process of its own; the object of `supervision.examine`."""
+        return await self._act(name, "examine", {"reason": reason})
+
+    async def catalogue(self, kind: Literal["tools", "prompts", "resources"]) -> bytes:
+        """The catalogue's document of this kind."""
+        return await self._ask("GET", f"/api/v1/{kind}")
+
+    async def call(self, name: str, arguments: bytes, *, deadline_s: float | None) -> bytes:
+        """The document of `call --json`, also where the call ended without a result.
+
+        `arguments` is a JSON object, sent on as it is.
+        """
+        body = msgspec.json.encode(
+            {"name": name, "arguments": msgspec.Raw(arguments), "deadline_s": deadline_s}
+        )
+        return await self._ask("POST", "/api/v1/tools/call", body=body, document=b'"outcome"')
+
+    async def decisions(self, server: str, *, since_s: float | None = None) -> bytes:
+        """The document of `explain --json`; `since_s` in epoch seconds."""
+        query = {"server": server} | ({"since": repr(since_s)} if since_s is not None else {})
+        return await self._ask("GET", f"/api/v1/decisions?{urlencode(query)}")
+
+    async def _act(self, name: str, verb: str, body: Mapping[str, object]) -> bytes:
+        path = f"/api/v1/servers/{quote(name, safe='')}/{verb}"
+        return await self._ask("POST", path, body=msgspec.json.encode(body))
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        timeout_s: float | None = None,
+        document: bytes | None = None,
+    ) -> bytes:
+        """The answer's body. An error that holds `document` is an answer too."""
+        if self._session is None:
+            raise Unavailable("the client is closed", fault="host")
+        try:
+            async with self._session.request(
+                method,
+                f"http://host{path}",
+                data=body,
+                # without `total` the host's own deadlines are the only ones
+                timeout=aiohttp.ClientTimeout(total=timeout_s),
+            ) as answer:
+                data = await answer.read()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unavailable(
+                f"the running host does not answer on {socket_path(self._state_dir)}: {error}; "
+                "see its log, or use --standalone",
+                fault="host",
+            ) from error
+        if answer.status == 200 or (document is not None and document in data):
+            return data
+        raise _error(answer.status, data)
+
+
+class _Problem(msgspec.Struct):
+    type: str = "host_error"
+    message: str = ""
+    unknown: bool = False
+
+
+class _Answer(msgspec.Struct):
+    error: _Problem
+
+
+def _error(status: int, data: bytes) -> HostError:
+    """The host's error, as the class that it was there."""
+    try:
+        problem = msgspec.json.decode(data, type=_Answer).error
+    except msgspec.DecodeError:
+        problem = _Problem(message=f"the host answered with HTTP status {status}")
+    match problem.type:
+        case InvalidCall.error_type:
+            return InvalidCall(problem.message, unknown=problem.unknown)
+        case Unavailable.error_type:
+            return Unavailable(problem.message, fault="host")
+        case CallTimeout.error_type:
+            return CallTimeout(problem.message, scope="call", fault="host")
+        case _:
+            return HostError(problem.message)

@@ -1,0 +1,87 @@
+"""The host as its northbound service sees it (the service sits below the host in the house)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from msgspec import Raw
+
+    from observant_host.config import HostConfig
+    from observant_host.decisions.catalogue import Catalogue
+    from observant_host.routing.call_result import CallResult
+    from observant_host.supervision.examine import Examination
+    from observant_host.supervision.peer_state import ServerView
+    from observant_host.timing.tasks import Signal
+
+
+class Served(Protocol):
+    """Every method raises HostError with a sentence; see `host.Host` for each."""
+
+    config: HostConfig
+
+    @property
+    def published(self) -> bool: ...
+
+    @property
+    def draining(self) -> bool: ...
+
+    @property
+    def servers(self) -> Mapping[str, ServerView]: ...
+
+    @property
+    def catalogue(self) -> Catalogue: ...
+
+    @property
+    def ready(self) -> Signal:
+        """Set once start-up is over."""
+
+    @property
+    def over(self) -> Signal:
+        """Set once everything is ended, for whatever reason."""
+
+    @property
+    def idle(self) -> Signal:
+        """Set while calls are refused and none is open."""
+
+    def leave(self) -> None: ...
+
+    def refuse_calls(self) -> None: ...
+
+    async def open(self) -> None: ...
+
+    async def settled(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def metrics(self, accept: str | None) -> tuple[bytes, str]: ...
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | Raw | None = None,
+        *,
+        deadline_s: float | None = None,
+        principal: str | None = None,
+    ) -> CallResult: ...
+
+    async def probe(
+        self, name: str, *, principal: str = "library", reason: str = ""
+    ) -> ServerView: ...
+
+    async def allow(
+        self,
+        name: str,
+        *,
+        until: float | None = None,
+        reason: str = "",
+        principal: str = "library",
+    ) -> ServerView: ...
+
+    async def examine(
+        self, name: str, *, principal: str = "library", reason: str = ""
+    ) -> Examination: ...
+
+    async def explain(self, name: str, *, since_ns: int | None = None) -> list[dict[str, Any]]: ...

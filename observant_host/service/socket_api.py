@@ -1,0 +1,156 @@
+"""The JSON API. Served on the private socket: whoever can open it is the host's own user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+from aiohttp import web
+from msgspec import Raw
+
+from observant_host.decisions.catalogue_json import prompts_json, resources_json, tools_json
+from observant_host.errors import CallError, HostError, InvalidCall
+from observant_host.service import views
+from observant_host.service.admin import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from observant_host.decisions.catalogue import Catalogue
+    from observant_host.service.served import Served
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+T = TypeVar("T")
+
+PRINCIPAL_HEADER: Final = "X-Observant-Host-Principal"
+PRINCIPAL_CHARS: Final = 128
+"""Of who says to be asking: a name, for the record."""
+
+
+class CallBody(msgspec.Struct, frozen=True):
+    """Body of `POST /api/v1/tools/call`; `arguments` pass through as they came."""
+
+    name: str
+    arguments: Raw = Raw(b"{}")
+    deadline_s: float | None = None
+
+
+class ActBody(msgspec.Struct, frozen=True):
+    """Body of an operator's act. `until`: epoch seconds."""
+
+    reason: str = ""
+    until: float | None = None
+
+
+def add_api(app: web.Application, host: Served) -> None:
+    """All routes below `/api/v1`."""
+    api = _Api(host)
+    app.middlewares.append(_problems)
+    app.add_routes(
+        [
+            web.get("/api/v1/servers", api.servers),
+            web.get("/api/v1/servers/{name}", api.server),
+            web.post("/api/v1/servers/{name}/{verb}", api.act),
+            web.get("/api/v1/tools", api.catalogue(tools_json)),
+            web.get("/api/v1/prompts", api.catalogue(prompts_json)),
+            web.get("/api/v1/resources", api.catalogue(resources_json)),
+            web.post("/api/v1/tools/call", api.call),
+            web.get("/api/v1/decisions", api.decisions),
+        ]
+    )
+
+
+@web.middleware
+async def _problems(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except HostError as error:
+        return _json(views.problem_json(error), status=views.status_of(error))
+
+
+class _Api:
+    def __init__(self, host: Served) -> None:
+        self._host = host
+
+    async def servers(self, _: web.Request) -> web.Response:
+        return _json(views.servers_json(self._host.servers.values()))
+
+    async def server(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        found = self._host.servers.get(name)
+        if found is None:
+            known = ", ".join(self._host.servers) or "none"
+            raise InvalidCall(f"no server {name!r} is configured; there are: {known}", unknown=True)
+        return _json(msgspec.json.encode(found))
+
+    async def act(self, request: web.Request) -> web.Response:
+        """A person's act; answers with the server's object after it."""
+        name, verb = request.match_info["name"], request.match_info["verb"]
+        body = await _body(request, ActBody, default=b"{}")
+        who = _principal(request)
+        result: object
+        match verb:
+            case "probe":
+                result = await self._host.probe(name, principal=who, reason=body.reason)
+            case "allow":
+                result = await self._host.allow(
+                    name, until=body.until, principal=who, reason=body.reason
+                )
+            case "examine":
+                result = await self._host.examine(name, principal=who, reason=body.reason)
+            case _:
+                raise InvalidCall(
+                    f"there is no act {verb!r}; there are: probe, allow, examine", unknown=True
+                )
+        return _json(msgspec.json.encode(result))
+
+    def catalogue(self, shape: Callable[[Catalogue], dict[str, Any]]) -> Handler:
+        async def listed(_: web.Request) -> web.Response:
+            return _json(msgspec.json.encode(shape(self._host.catalogue)))
+
+        return listed
+
+    async def call(self, request: web.Request) -> web.Response:
+        """One routed call; cancelled where the client goes away."""
+        body = await _body(request, CallBody)
+        try:
+            result = await self._host.call_tool(
+                body.name,
+                body.arguments,
+                deadline_s=body.deadline_s,
+                principal=_principal(request),
+            )
+        except CallError as error:
+            return _json(
+                views.failed_call_json(error, name=body.name), status=views.status_of(error)
+            )
+        return _json(views.call_json(result))
+
+    async def decisions(self, request: web.Request) -> web.Response:
+        name = request.query.get("server", "")
+        since = request.query.get("since")
+        try:
+            since_ns = int(float(since) * 1e9) if since is not None else None
+        except (ValueError, OverflowError):
+            raise InvalidCall(f"since={since!r} is no number of epoch seconds") from None
+        found = await self._host.explain(name, since_ns=since_ns)
+        return _json(views.decisions_json(name, found))
+
+
+async def _body(request: web.Request, kind: type[T], *, default: bytes = b"") -> T:
+    """The request's body as `kind`. Raises InvalidCall that says what is wrong with it."""
+    data = await request.read() or default
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidCall(f"the request's body cannot be used: {error}") from None
+
+
+def _principal(request: web.Request) -> str:
+    said = request.headers.get(PRINCIPAL_HEADER, "socket")
+    return "".join(c for c in said if c.isprintable())[:PRINCIPAL_CHARS] or "socket"
+
+
+def _json(body: bytes, *, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, content_type=JSON)
