@@ -145,7 +145,7 @@ def judge_discover(
             return _evidence(EvidenceKind.MALFORMED, "discover", seen, problem=problem)
         case Result(result=raw) if paired:
             return _discover_result(raw, seen, modern)
-        case Result() | Error():
+        case _:  # a reply under an id that only resembles ours
             return _evidence(EvidenceKind.MALFORMED, "discover", seen, problem=_RESEMBLES)
 
 
@@ -166,7 +166,7 @@ def judge_initialize(
             return _evidence(EvidenceKind.INITIALIZE_INVALID, "initialize", seen, problem=problem)
         case Result(result=raw) if paired:
             return _initialize_result(raw, seen, allowed)
-        case Result() | Error():
+        case _:  # a reply under an id that only resembles ours
             kind = EvidenceKind.INITIALIZE_INVALID
             return _evidence(kind, "initialize", seen, problem=_RESEMBLES)
 
