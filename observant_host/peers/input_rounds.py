@@ -49,7 +49,8 @@ FIRST_PAUSE_S: Final = 0.25
 
 
 class InputRounds:
-    """The rounds of one call. `send` sends the call again: (params, round number) -> result."""
+    """The rounds of one call. `send` sends the call again: (params, round number) -> a result that
+    is complete or wants input."""
 
     def __init__(
         self,
@@ -82,8 +83,6 @@ class InputRounds:
         Raises InputRefused where nobody can answer, InvalidResult where the server breaks the
         protocol or never ends, CallTimeout when the call's time is over meanwhile.
         """
-        if self._method not in METHODS:
-            raise InvalidResult(f"{self._server} asked for input in answer to {self._method}")
         while self.rounds < MAX_ROUNDS:
             wanted = parse_input_required(raw)
             if isinstance(wanted, str):
@@ -91,11 +90,8 @@ class InputRounds:
             answers = await self._within_time(wanted)
             self.rounds += 1
             raw = await self._send(_again(self._params, wanted, answers), self.rounds)
-            kind = peek(raw).result_type
-            if kind in (None, "complete"):
+            if peek(raw).result_type != "input_required":
                 return raw
-            if kind != "input_required":
-                raise InvalidResult(f"{self._server} answered with unknown resultType {kind!r}")
         raise InvalidResult(f"{self._server} still asks for input after {MAX_ROUNDS} rounds")
 
     async def _within_time(self, wanted: InputRequired) -> dict[str, Any]:

@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from observant_host.peers.eras import Era, Params
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.notices import ListKind, ProgressNote
-    from observant_host.telemetry.facade import Telemetry, TraceContext
+    from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.timing.tasks import Signal
     from observant_host.transports.base import End, Transport
     from observant_host.wire.envelope import ClientInfo
 
     OnProgress = Callable[[float, float | None, str | None], object]
+    OnResult = Callable[[Operation, Raw], None]
 
 NEVER_CANCELLED: Final = frozenset({DISCOVER, INITIALIZE})
 """Source: MCP 2025-11-25 basic/utilities/cancellation; a late discover is evidence we want."""
@@ -201,13 +202,17 @@ class Life:
         round: int = 0,  # noqa: A002 - the protocol's word
         page: int | None = None,
         handlers: InputHandlers | None = None,
+        on_result: OnResult | None = None,
     ) -> Raw:
         """Send one request and await its result, as the server sent it.
 
         `expires` and `latest` are absolute (clock.monotonic()). With `renew` each progress gives
         the request its original time again, never past `latest`. `handlers` decide what this one
-        request declares. Raises RpcError, CallTimeout, Unavailable, InvalidResult, InvalidCall. A
-        timeout or a cancellation withdraws what had not left, else sends notifications/cancelled.
+        request declares; `on_result` looks at the result while the operation is still open, and may
+        raise InvalidResult. A timeout or a cancellation withdraws what had not left, else sends
+        notifications/cancelled once.
+
+        Raises RpcError, CallTimeout, Unavailable, InvalidResult, InvalidCall.
         """
         era = self.era
         if era is None or self.inbox.end.is_set():
@@ -254,7 +259,10 @@ class Life:
                 era.version,
                 target if target is not None else uri,
             )
-            return await self._exchange(out, request_id, call, expires=expires)
+            result = await self._exchange(out, request_id, call, expires=expires)
+            if on_result is not None:
+                on_result(op, result)
+            return result
 
     async def _exchange(
         self, out: Outbound, request_id: int, call: OpenCall, *, expires: float

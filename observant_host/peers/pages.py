@@ -19,7 +19,7 @@ from observant_host.wire.revisions import INVALID_PARAMS
 
 if TYPE_CHECKING:
     from observant_host.peers.life import Life
-    from observant_host.telemetry.facade import TraceContext
+    from observant_host.telemetry.facade import Operation, TraceContext
 
 
 class ListBounds(msgspec.Struct, frozen=True):
@@ -76,6 +76,7 @@ class _Reading:
         self._bounds = bounds
         self._parent = parent
         self._expires = life.clock.monotonic() + bounds.seconds
+        self._last = Page(())
 
     async def run(self, *, restart: bool) -> Pages:
         items: list[Raw] = []
@@ -106,7 +107,7 @@ class _Reading:
         return self._early(items, f"it has more than {self._bounds.pages} pages")
 
     async def _page(self, cursor: str | None, number: int) -> Page:
-        raw = await self._life.request(
+        await self._life.request(
             self._method,
             {"cursor": cursor} if cursor is not None else None,
             expires=self._expires,
@@ -114,7 +115,11 @@ class _Reading:
             purpose="list",
             page=number,
             parent=self._parent,
+            on_result=self._read,
         )
+        return self._last
+
+    def _read(self, op: Operation, raw: Raw) -> None:
         seen = peek(raw)
         if seen.result_type not in (None, "complete"):
             raise InvalidResult(
@@ -123,7 +128,8 @@ class _Reading:
         page = parse_page(raw, self._key)
         if isinstance(page, str):
             raise InvalidResult(f"the server's answer to {self._method} is no list: {page}")
-        return page
+        op.note(items=len(page.items))
+        self._last = page
 
     def _early(self, items: list[Raw], why: str) -> Pages:
         return Pages(tuple(items), f"{self._method} ended after {len(items)} entries: {why}")

@@ -14,8 +14,8 @@ from msgspec import Raw
 from observant_host.errors import InvalidResult, Unavailable
 from observant_host.peers.gate import Gate
 from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers
-from observant_host.peers.input_rounds import InputRounds
-from observant_host.wire.messages import peek
+from observant_host.peers.input_rounds import METHODS, InputRounds
+from observant_host.wire.messages import Peek, peek
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from observant_host.errors import Fault
     from observant_host.peers.eras import Params
     from observant_host.peers.life import Life
-    from observant_host.telemetry.facade import Telemetry, TraceContext
+    from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
     from observant_host.timing.clock import Clock
 
     OnProgress = Callable[[float, float | None, str | None], object]
@@ -114,11 +114,9 @@ class Peer:
             purpose=purpose,
         )
         raw = await call.send(params, 0)
-        seen = peek(raw)
-        if seen.problem is not None or seen.result_type not in (None, "complete"):
-            raw = await call.unusual(raw, params)
-            seen = peek(raw)
-        return call.reply(raw, is_error=seen.is_error and method == "tools/call")
+        if call.seen.result_type == "input_required":
+            raw = await call.with_input(raw, params)
+        return call.reply(raw)
 
     def unroutable(self) -> Unavailable:
         """The error of a call that finds no life to go to."""
@@ -142,6 +140,7 @@ class _Call:
         "_peer",
         "_renew",
         "_rounds",
+        "seen",
     )
 
     def __init__(
@@ -159,6 +158,7 @@ class _Call:
         self._options = options
         self._life: Life | None = None
         self._rounds = 0
+        self.seen = Peek()
         timing = peer.server.timing
         self._fixed = expires is not None
         self._latest = (
@@ -187,6 +187,7 @@ class _Call:
                 renew=self._renew,
                 round=number,
                 handlers=self._handlers,
+                on_result=self._look,
                 **self._options,
             )
         finally:
@@ -196,19 +197,27 @@ class _Call:
         peer = self._peer
         return min(peer.clock.monotonic() + peer.server.timing.call_timeout_s, self._latest)
 
-    async def unusual(self, raw: Raw, params: Params) -> Raw:
-        """From a result that is not complete to one that is. Raises InvalidResult, InputRefused."""
-        peer, seen = self._peer, peek(raw)
+    def _look(self, op: Operation, raw: Raw) -> None:
+        """What kind of result it is. Raises InvalidResult where its era does not know that kind."""
+        seen = self.seen = peek(raw)
+        kind = seen.result_type
+        if seen.problem is None and kind in (None, "complete"):
+            if seen.is_error and self._method == "tools/call":
+                op.end_as("tool_error", "tool_error")
+            return
+        name = self._peer.name
         if seen.problem is not None:
-            raise InvalidResult(f"{peer.name} answered {self._method}, but {seen.problem}")
-        if seen.result_type == "task":
-            raise InvalidResult(f"{peer.name} answered with a task, which was not declared")
-        if seen.result_type != "input_required":
-            raise InvalidResult(
-                f"{peer.name} answered with the unknown resultType {seen.result_type!r}"
-            )
-        if self._era() != "modern":
-            raise InvalidResult(f"{peer.name} asked for input in a way its era does not know")
+            raise InvalidResult(f"{name} answered {self._method}, but {seen.problem}")
+        if kind == "task":
+            raise InvalidResult(f"{name} answered with a task, which was not declared")
+        if kind != "input_required":
+            raise InvalidResult(f"{name} answered with the unknown resultType {kind!r}")
+        if self._era() != "modern" or self._method not in METHODS:
+            raise InvalidResult(f"{name} asked for input in answer to {self._method}")
+
+    async def with_input(self, raw: Raw, params: Params) -> Raw:
+        """From a wish for input to the complete result. Raises InvalidResult, InputRefused."""
+        peer = self._peer
         rounds = InputRounds(
             server=peer.name,
             method=self._method,
@@ -222,13 +231,13 @@ class _Call:
         )
         return await rounds.until_complete(raw)
 
-    def reply(self, raw: Raw, *, is_error: bool) -> CallReply:
+    def reply(self, raw: Raw) -> CallReply:
         """The complete result, with what is known of its way."""
         life = self._life
         era = life.era if life is not None else None
         return CallReply(
             raw=raw,
-            is_error=is_error,
+            is_error=self.seen.is_error and self._method == "tools/call",
             era=self._era(),
             version=era.version if era is not None else "",
             generation=life.generation if life is not None else 0,

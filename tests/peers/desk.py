@@ -1,4 +1,4 @@
-"""A life over memory whose server is the test: what the host wrote is read as JSON, and answered."""
+"""A life over memory whose server is the test: it reads what the host wrote, and answers."""
 
 from __future__ import annotations
 
