@@ -65,6 +65,7 @@ class Plan:
     recall_from: Path | None = None
     record: bool = False
     configure_sdk: bool = False
+    child_nofile: int | None = None
     handlers: InputHandlers = NO_HANDLERS
     masker: Masker = field(default_factory=Masker)
     telemetry: Telemetry | None = None
@@ -94,7 +95,7 @@ class Core:
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
         self.figures: dict[int, Figures] = {}
         self._changed: set[str] = set()
-        self._starts = StartGate()
+        self._starts = StartGate(child_nofile=plan.child_nofile)
         self._guardian: Guardian | None = None
 
     async def run(self, stop: Signal) -> None:

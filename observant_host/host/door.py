@@ -52,6 +52,7 @@ class Host:
 
     `recall_from` reads the memory of another host's state folder without writing to it.
     `secrets` are masked everywhere, besides the values of each server's `env` and `headers`.
+    `child_nofile` is the soft limit of open files for servers, where this process raised its own.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Host:
         recall_from: str | PathLike[str] | None = None,
         secrets: Sequence[str] = (),
         configure_sdk: bool = False,
+        child_nofile: int | None = None,
         **settings: Any,
     ) -> None:
         given = config or HostConfig()
@@ -81,6 +83,7 @@ class Host:
             recall_from=Path(recall_from) if recall_from is not None else None,
             record=record,
             configure_sdk=configure_sdk,
+            child_nofile=child_nofile,
             handlers=InputHandlers(on_elicitation, on_sampling, on_roots),
             masker=self._masker,
             telemetry=telemetry,
