@@ -285,16 +285,16 @@ def test_digits_inside_a_string_are_text() -> None:
 
 def test_looking_for_long_integers_is_linear() -> None:
     frame = reply(b'{"a":"' + (b"1" * 4299 + b" ") * 1000 + b'"}')
-    start = time.perf_counter()
+    start = time.process_time()
     assert isinstance(one(frame), Result)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_a_broken_reply_of_many_tokens_is_given_up_in_time_but_its_last_id_is_found() -> None:
     inside = b"[" + b'{"id":1},' * 500_000 + b"NaN]"
-    start = time.perf_counter()
+    start = time.process_time()
     lost = one(b'{"result":' + inside + b',"jsonrpc":"2.0","id":7}')
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert isinstance(lost, Broken)
     assert lost.id == 7
     unknown = one(b'{"result":' + inside + b',"id":7,"jsonrpc":"2.0","more":1}')
