@@ -73,10 +73,9 @@ class Service:
         except OSError as error:
             raise ConfigError(
                 [
-                    (
-                        f"service: cannot listen on {at.host}:{at.port}: {error.strerror or error}; "
-                        "is another host running? Choose another address by [service] listen"
-                    )
+                    f"service: cannot listen on {at.host}:{at.port}: "
+                    f"{error.strerror or error}; is another host running? Choose another "
+                    "address by [service] listen"
                 ]
             ) from error
         host, port = runner.addresses[0][:2]
