@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,10 +11,12 @@ from observant_host.config import EraPolicy, ServerConfig, Timing
 from observant_host.decisions.era import Permission
 from observant_host.decisions.terms import Cause, Direction, Era, Reason, Trigger
 from observant_host.errors import SpawnFailed
-from observant_host.peers.life import Life
 from observant_host.peers.negotiation import Round, negotiate
 from observant_host.telemetry.vocabulary import EraDecide, Request
 from tests.peers.desk import META, MODERN, Desk, server
+
+if TYPE_CHECKING:
+    from observant_host.peers.life import Life
 
 NONE, GRANTED = Permission.NONE, Permission.GRANTED
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
