@@ -78,7 +78,9 @@ async def examine(
         _conclude(record, around, Cause.PROCESS, Reason.SPAWN_FAILED, str(failed))
         record.evidence = spawn_evidence(str(failed))
     finally:
+        shown = record.era, record.version
         await lives.end("the examination is over")
+        record.era, record.version = shown  # what was found, though that life is over
     found = _examination(record, around, elapsed_s=around.clock.monotonic() - began)
     around.telemetry.count(
         OperatorAct(
@@ -134,7 +136,6 @@ async def _list(record: PeerRecord, lives: Lives, found: Round, *, around: Surro
         _conclude(record, around, Cause.PROCESS, found.reason, str(failed))
         return
     record.listing_layer = "ok" if record.listing.complete else "failing"
-    await lives.end("the examination is over")
     record.era = found.selected
     record.version = found.era.version if found.era is not None else None
     tools = len(record.listing.tools)
