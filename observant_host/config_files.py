@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from observant_host.config.origin import Leaf, Origin
 from observant_host.config.parse import TomlFile, read_toml, texts_of
 from observant_host.errors import ConfigError
 from observant_host.foreign_config import ForeignFile, places_of, read_foreign
+from observant_host.foreign_config.places import LYING_AROUND
 
 if TYPE_CHECKING:
     from observant_host.config.model import HostConfig
@@ -31,19 +32,6 @@ JSON_MAX_BYTES: Final = 32 * 1024 * 1024
 """Claude Code keeps its history in the same file as its servers."""
 INSERT_MAX_BYTES: Final = 256 * 1024
 """A secret or an env file; a larger one is the wrong file."""
-
-LYING_AROUND: Final = (
-    FILE_NAME,
-    ".mcp.json",
-    "mcp.json",
-    ".cursor/mcp.json",
-    ".vscode/mcp.json",
-    ".gemini/settings.json",
-    ".roo/mcp.json",
-    ".kiro/settings/mcp.json",
-    "opencode.json",
-)
-"""Files of a folder that a person may have expected to be used; they are only named."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -124,20 +112,32 @@ def load(
     """
     around = around or Surroundings.of_process()
     path = find(explicit, around)
-    lookup = Lookup(around.variables, _read_insert)
     data = _read(path, JSON_MAX_BYTES)
-    file: TomlFile | None = None
     if _is_json(path, data):
-        imports = [path]
-    else:
-        file = read_toml(data, name=str(path), folder=str(path.parent))
-        imports = _imports(file, lookup, around)
+        return _loaded(path, None, [path], flags or {}, around)
+    file = read_toml(data, name=str(path), folder=str(path.parent))
+    return _loaded(path, file, _imports(file, around), flags or {}, around)
+
+
+def load_clients(paths: Sequence[Path], around: Surroundings) -> Loaded:
+    """Other clients' files alone, with no file of ours. Raises ConfigError."""
+    return _loaded(paths[0], None, paths, {}, around)
+
+
+def _loaded(
+    path: Path,
+    file: TomlFile | None,
+    imports: Sequence[Path],
+    flags: Mapping[str, object],
+    around: Surroundings,
+) -> Loaded:
+    lookup = Lookup(around.variables, _read_insert)
     foreign = [_foreign(each, lookup, around) for each in imports]
     layers = lay(
         file,
         imported=[server for _, servers in foreign for server in servers],
         variables=around.variables,
-        flags=flags or {},
+        flags=flags,
     )
     built = _with_folders(build(layers, lookup), around)
     assembled = msgspec.structs.replace(
@@ -189,7 +189,8 @@ def _with_env_file(server: ImportedServer, written: Leaf, lookup: Lookup) -> Imp
     return msgspec.structs.replace(server, leaves={**inserted, **server.leaves})
 
 
-def _imports(file: TomlFile, lookup: Lookup, around: Surroundings) -> list[Path]:
+def _imports(file: TomlFile, around: Surroundings) -> list[Path]:
+    lookup = Lookup(around.variables, _read_insert)
     leaf = file.leaves.get(("host", "import"))
     if leaf is None:
         return []
@@ -254,8 +255,3 @@ def _read_insert(path: str, folder: str) -> str:
 def default_state_dir(around: Surroundings | None = None) -> Path:
     """XDG state folder of the user (or the platform's), ours in it."""
     return (around or Surroundings.of_process()).folder("state")
-
-
-def existing(paths: Iterable[Path]) -> list[Path]:
-    """Those that are files."""
-    return [path for path in paths if path.is_file()]
