@@ -69,8 +69,9 @@ def test_an_exception_becomes_an_outcome_and_passes_through(
 
 def test_an_outcome_that_was_said_wins_over_the_exception() -> None:
     telemetry, told = capturing()
-    with pytest.raises(ValueError, match="x"), telemetry.operation(REQUEST) as op:
-        op.end_as("unavailable", "legacy_refused")
+    operation = telemetry.operation(REQUEST)
+    operation.end_as("unavailable", "legacy_refused")
+    with pytest.raises(ValueError, match="x"), operation:
         raise ValueError("x")
     assert (told[0].outcome, told[0].error_type) == ("unavailable", "legacy_refused")
 

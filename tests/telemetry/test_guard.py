@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from observant_host.telemetry.facade import Telemetry
@@ -60,7 +61,7 @@ def test_waits_double_up_to_a_minute_and_never_end() -> None:
         tell(telemetry)
         if sink.asked > before:
             attempts.append(second)
-    waits = [later - earlier for earlier, later in zip(attempts, attempts[1:], strict=False)]
+    waits = [later - earlier for earlier, later in itertools.pairwise(attempts)]
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
 
 
