@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -215,6 +215,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["properties", "$ref", "$id", "allOf", "x"]), JSON))
 def test_no_schema_whatever_raises(schema: dict[str, Any]) -> None:
     input_schema_problem(raw({"type": "object", **schema}))

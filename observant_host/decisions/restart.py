@@ -15,6 +15,8 @@ from observant_host.decisions import backoff
 from observant_host.decisions.terms import RestartReason
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from observant_host.config import RestartPolicy
 
 EndedHow = Literal["exit", "eof", "closed", "lost", "spawn_failed"]
@@ -41,6 +43,15 @@ FATAL_SPAWN_ERRORS: Final = frozenset(
 
 Short memory, processes or descriptors (ENOMEM, EAGAIN, EMFILE, ENFILE, ETXTBSY) heal by themselves.
 """
+
+
+_REASONS: Final[Mapping[EndedHow, RestartReason]] = {
+    "exit": RestartReason.EXIT,
+    "spawn_failed": RestartReason.EXIT,
+    "closed": RestartReason.OPERATOR,
+    "eof": RestartReason.CONNECTION_LOST,
+    "lost": RestartReason.CONNECTION_LOST,
+}
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,14 +85,9 @@ def reason_of(ended: Ended) -> RestartReason:
     """The host's own reason first; else what the process or connection showed."""
     if ended.ended_by_us is not None:
         return ended.ended_by_us
-    match ended.how:
-        case "exit" | "spawn_failed":
-            signalled = ended.exit_code is not None and ended.exit_code < 0
-            return RestartReason.SIGNAL if signalled else RestartReason.EXIT
-        case "closed":
-            return RestartReason.OPERATOR
-        case "eof" | "lost":
-            return RestartReason.CONNECTION_LOST
+    if ended.exit_code is not None and ended.exit_code < 0:
+        return RestartReason.SIGNAL
+    return _REASONS[ended.how]
 
 
 def spawn_is_fatal(spawn_errno: int | None) -> bool:

@@ -62,6 +62,12 @@ RULES: Final[Mapping[RetryReason, Rule]] = {
 }
 
 
+_LOSSES: Final[Mapping[Delivery, RetryReason]] = {
+    "not_sent": RetryReason.NOT_SENT,
+    "sent_no_reply": RetryReason.LOST,
+}
+
+
 class Allowed(msgspec.Struct, frozen=True):
     """Send it again, with a new request id."""
 
@@ -80,13 +86,7 @@ def loss_of(outcome: Outcome, *, delivery: Delivery, fault: Fault) -> RetryReaso
     """
     if outcome != "unavailable" or fault != "peer":
         return None
-    match delivery:
-        case "not_sent":
-            return RetryReason.NOT_SENT
-        case "sent_no_reply":
-            return RetryReason.LOST
-        case "replied":
-            return None
+    return _LOSSES.get(delivery)
 
 
 def is_harmless_twice(*, is_read: bool, policy: RetryCalls, declared_idempotent: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 MAX_CLOSE: Final = 3
 """Suggestions: more is a list to read, not a hint."""
 
-MAX_COMPARED: Final = 1000
-"""Names compared for closeness, about 20 ms at most: a wrong name must not hold up other calls."""
+MAX_RANKED: Final = 3000
+MAX_COMPARED: Final = 30
+"""Names ranked roughly, and of them compared exactly: together about 10 ms, for a wrong name must
+not hold up other calls."""
 
 _CUTOFF: Final = 0.6
 
@@ -128,9 +131,15 @@ def close_matches(name: str, candidates: Iterable[str]) -> tuple[str, ...]:
     tail = _tail(name)
     pool = list(dict.fromkeys(candidates))
     same_tail = [other for other in pool if _tail(other) == tail]
-    compared = islice((other for other in pool if _comparable(name, other)), MAX_COMPARED)
-    similar = difflib.get_close_matches(name, list(compared), n=MAX_CLOSE, cutoff=_CUTOFF)
+    ranked = list(islice((other for other in pool if _comparable(name, other)), MAX_RANKED))
+    pairs = _pairs(name)
+    compared = heapq.nlargest(MAX_COMPARED, ranked, key=lambda other: len(pairs & _pairs(other)))
+    similar = difflib.get_close_matches(name, compared, n=MAX_CLOSE, cutoff=_CUTOFF)
     return tuple(dict.fromkeys([*same_tail, *similar]))[:MAX_CLOSE]
+
+
+def _pairs(name: str) -> set[str]:
+    return {name[i : i + 2] for i in range(len(name) - 1)}
 
 
 def _tail(name: str) -> str:

@@ -25,7 +25,7 @@ def tool(name: str, **more: Any) -> ListedTool:
     return ListedTool(name, Raw(json.dumps({"name": name, **more}).encode()))
 
 
-def listing(  # noqa: PLR0913 - one argument for each kind of thing a server lists
+def listing(
     server: str,
     *tools: str | ListedTool,
     prompts: tuple[str, ...] = (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from observant_host.decisions.api_names import assign_api_names, cleaned, fits
@@ -79,6 +79,7 @@ def test_two_names_with_one_cleaned_form_and_one_hash_are_settled_in_a_fixed_ord
     assert assign_api_names(["b/x", "a/x"]) == {"a/x": "same_0", "b/x": "same_1"}
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=90), unique=True, max_size=30))
 def test_any_names_get_fit_unique_names_in_any_order(names: list[str]) -> None:
     api = assign_api_names(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from observant_host.decisions.backoff import ceiling, delay
@@ -21,6 +21,7 @@ def test_the_spread_reaches_from_nothing_to_the_ceiling() -> None:
     assert delay(3, initial_s=0.5, maximum_s=60, random_0_1=0.5) == 1.0
 
 
+@settings(deadline=None)
 @given(
     attempt=st.integers(0, 10_000),
     initial=st.floats(0, 1000),

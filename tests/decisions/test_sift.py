@@ -74,6 +74,12 @@ def test_bytes_that_are_no_json_lose_only_themselves() -> None:
     assert len(sifted.excluded) == 3
 
 
+def test_a_member_that_cannot_be_decoded_costs_only_itself() -> None:
+    odd = Raw(b'{"name":"b","inputSchema":{},"title":1e999,"annotations":{"title":1e999}}')
+    sifted = sift_tools("s", [odd], tool_filter=ToolFilter(), schema_problem=problem)
+    assert [(t.name, t.title) for t in sifted.kept] == [("b", None)]
+
+
 def test_the_second_of_two_entries_of_one_name_is_excluded() -> None:
     sifted = sift(tool("a", title="first"), tool("a", title="second"))
     assert [t.title for t in sifted.kept] == ["first"]
