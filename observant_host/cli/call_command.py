@@ -110,7 +110,8 @@ def show(screen: Screen, document: dict[str, Any]) -> None:
     """The result for a person: texts on stdout, the rest of the story on stderr."""
     for line in content_lines(document["result"] or {}):
         screen.answer(line)
-    where = " ".join(filter(None, (document["server"], document["era"])))
+    era = document["era"] if document["era"] != "unknown" else ""
+    where = " ".join(filter(None, (document["server"], era)))
     took = milliseconds(document["duration_ms"])
     trace = f", trace {document['trace_id']}" if document["trace_id"] else ""
     if document["error"] is not None:
@@ -118,7 +119,7 @@ def show(screen: Screen, document: dict[str, Any]) -> None:
             f"{document['error']['message']} ({document['outcome']}, "
             f"{document['delivery'].replace('_', ' ')}, fault: {document['fault']})"
         )
-    screen.say(f"{document['outcome']} from {where or 'nowhere'} in {took}{trace}")
+    screen.say(f"{document['outcome']}{f' from {where}' if where else ''} in {took}{trace}")
 
 
 def content_lines(result: dict[str, Any]) -> list[str]:

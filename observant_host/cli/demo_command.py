@@ -13,12 +13,17 @@ import click
 from observant_host.cli.options import command, pass_screen
 from observant_host.cli.session import run_async
 from observant_host.timing.clock import SystemClock
+from observant_host.timing.tasks import spawn
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterator
 
     from observant_host.cli.output import Screen
     from observant_host.demo.stage import Stage
+    from observant_host.host import Host
+
+INTERRUPTED = 130
 
 STYLES = {"step": "bold", "kept": "green", "broken": "bold red", "line": ""}
 
@@ -64,22 +69,55 @@ def _place(folder: Path | None) -> Iterator[Path]:
 
 
 async def _play(screen: Screen, stage: Stage, *, once: bool) -> int:
-    from observant_host.demo.story import Story
-    from observant_host.demo.telling import PlainTeller
     from observant_host.host import Host
 
-    teller = PlainTeller(lambda text, kind: screen.answer(text, style=STYLES[kind]))
     screen.answer(f"Six servers, configured in {stage.config}")
+    host = Host.from_config(stage.config)
+    if not once:
+        return await _serve(screen, stage, host)
+    async with host:
+        return await _tell(screen, stage, host)
+
+
+async def _serve(screen: Screen, stage: Stage, host: Host) -> int:
+    """Serve, tell the story as soon as there is a catalogue, and go on serving."""
+    from observant_host.cli.run_command import metrics_url, serve_until_stopped
+
+    telling: list[asyncio.Task[int]] = []
+
+    async def tell(addresses: dict[str, str]) -> int:
+        code = await _tell(screen, stage, host)
+        screen.answer(f"Metrics: {metrics_url(addresses)}")
+        screen.answer(f"In another terminal: observant-host status --config {stage.config}")
+        screen.answer("Ctrl-C ends the demo.")
+        return code
+
+    await serve_until_stopped(
+        host,
+        screen,
+        state_dir=stage.state_dir,
+        published=lambda addresses: telling.append(
+            spawn("story", tell(addresses), on_error=lambda *_: None)
+        ),
+    )
+    if telling and telling[0].done() and telling[0].exception() is None:
+        return telling[0].result()
+    return INTERRUPTED
+
+
+async def _tell(screen: Screen, stage: Stage, host: Host) -> int:
+    """The whole story; 1 if a promise is broken."""
+    from observant_host.demo.story import Story
+    from observant_host.demo.telling import PlainTeller
+
     began = SystemClock().monotonic()
-    async with Host.from_config(stage.config) as host:
-        story = Story(host, stage, teller)
-        await story.whole()
+    teller = PlainTeller(lambda text, kind: screen.answer(text, style=STYLES[kind]))
+    story = Story(host, stage, teller)
+    await story.whole()
+    screen.answer()
+    for promise in story.broken:
+        screen.answer(f"broken: {promise}", style="bold red")
+    if not story.broken:
         took = SystemClock().monotonic() - began
-        screen.answer()
-        if story.broken:
-            screen.answer(f"{len(story.broken)} promises are broken:", style="bold red")
-            for promise in story.broken:
-                screen.answer(f"  {promise}", style="red")
-        else:
-            screen.answer(f"All {story.kept} promises held, in {took:.0f} s.", style="bold green")
+        screen.answer(f"All {story.kept} promises held, in {took:.0f} s.", style="bold green")
     return 1 if story.broken else 0

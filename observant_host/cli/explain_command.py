@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,10 +10,11 @@ import msgspec
 
 from observant_host.cli.options import command, config_option, json_option, pass_screen
 from observant_host.cli.session import Session
-from observant_host.cli.words import decision_line, evidence_line
+from observant_host.cli.words import decision_line, evidence_line, moment
 from observant_host.errors import InvalidCall
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from observant_host.cli.output import Screen
@@ -45,11 +47,25 @@ def explain(screen: Screen, *, server: str, as_json: bool, config: Path | None) 
         if known and server not in known:
             raise InvalidCall(f"no server `{server}` is configured; there are: {', '.join(known)}")
         screen.say(f"nothing is recorded about {server} yet; `observant-host run` makes decisions")
-    for number, decision in enumerate(document["decisions"], start=1):
-        screen.answer(f"{number}. {decision_line(decision)}")
-        for evidence in decision["evidence"]:
+    tell(screen, document["decisions"])
+
+
+def tell(screen: Screen, decisions: Sequence[dict[str, Any]]) -> None:
+    """All decisions; of several alike in a row the first, with how often and until when."""
+    for number, (_, alike) in enumerate(groupby(decisions, key=_sameness), start=1):
+        first, *others = alike
+        screen.answer(f"{number}. {decision_line(first)}")
+        for evidence in first["evidence"]:
             screen.answer(f"     {evidence_line(evidence)}")
-        if decision.get("detail"):
-            screen.answer(f"     {decision['detail']}")
-        if decision.get("trace_id"):
-            screen.detail(f"     trace {decision['trace_id']}")
+        if first.get("detail"):
+            screen.answer(f"     {first['detail']}")
+        if others:
+            times = "once more" if len(others) == 1 else f"{len(others)} times more"
+            screen.answer(f"     the same {times}, last at {moment(others[-1]['time'])}")
+        if first.get("trace_id"):
+            screen.detail(f"     trace {first['trace_id']}")
+
+
+def _sameness(decision: dict[str, Any]) -> tuple[object, ...]:
+    keys = ("from", "to", "version", "reason", "generation", "direction", "expected")
+    return tuple(decision[key] for key in keys)

@@ -82,6 +82,11 @@ class Screen:
         if not self.quiet:
             self._write(self.err, text, style)
 
+    def say_live(self, text: str) -> None:
+        """A remark only for somebody who watches a terminal (elsewhere log lines tell it)."""
+        if self.live:
+            self._write(self.err, text, "bold")
+
     def detail(self, text: str) -> None:
         """A remark that only -v asks for."""
         if self.verbosity > 0:

@@ -36,13 +36,13 @@ def sentence(view: ServerView) -> str:
         case "starting":
             return f"{view.name}: starting"
         case "unavailable":
-            return f"{view.name}: unavailable ({view.cause}): {view.detail}"
+            return f"{view.name}: unavailable ({view.cause}: {view.reason})"
         case _:
             return f"{view.name}: {view.state} {view.detail}".rstrip()
 
 
 class Progress:
-    """`async with Progress(screen, views):` shows the servers' states while the block runs."""
+    """Shows the servers' states from `start` to `stop`; `wait` until the last word is said."""
 
     def __init__(self, screen: Screen, views: Views) -> None:
         self._screen = screen
@@ -51,14 +51,9 @@ class Progress:
         self._clock = SystemClock()
         self._began = self._clock.monotonic()
         self._task = OwnerTask("progress", self._follow)
-
-    async def __aenter__(self) -> Progress:
-        self._task.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._task.stop()
-        await self._task.wait()
+        self.start = self._task.start
+        self.stop = self._task.stop
+        self.wait = self._task.wait
 
     async def _follow(self, stop: Signal) -> None:
         if self._screen.live:
@@ -76,7 +71,6 @@ class Progress:
             while not stop.is_set():
                 self._show(live)
                 await wait_any(self._clock, REFRESH_S, stop)
-        self._tell_changes()
 
     def _show(self, live: Live) -> None:
         live.update(self._table(), refresh=True)

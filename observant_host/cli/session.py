@@ -16,7 +16,14 @@ import msgspec
 from observant_host.errors import ConfigError, InstanceLocked, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import (
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Coroutine,
+        Mapping,
+        Sequence,
+    )
 
     from observant_host.cli.output import Screen
     from observant_host.cli.progress import Progress
@@ -57,16 +64,19 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 class Session:
     """One command's view of configuration and running host."""
 
-    def __init__(self, screen: Screen, config: Path | None) -> None:
+    def __init__(
+        self, screen: Screen, config: Path | None, *, flags: Mapping[str, object] | None = None
+    ) -> None:
         self.screen = screen
         self._given = config
+        self._flags = flags or {}
 
     @cached_property
     def loaded(self) -> Loaded:
         """The configuration; its notices and warnings are printed once. Raises ConfigError."""
         from observant_host import config_files
 
-        loaded = config_files.load(self._given)
+        loaded = config_files.load(self._given, flags=self._flags)
         for warning in loaded.assembled.warnings:
             self.screen.say(f"warning: {warning}", style="yellow")
         for notice in loaded.assembled.notices:
@@ -76,6 +86,10 @@ class Session:
     @property
     def config(self) -> HostConfig:
         return self.loaded.config
+
+    def is_default(self, table: str, key: str) -> bool:
+        """True where nobody chose this value. Raises ConfigError."""
+        return self.loaded.assembled.entries[table, key].origin.kind == "default"
 
     def server_names(self) -> tuple[str, ...]:
         """Configured servers in order; empty where no configuration can be read."""
@@ -125,10 +139,10 @@ class Session:
         may_start: bool,
         only: Sequence[str],
     ) -> T:
-        running = None if standalone else await self.running()
-        if running is not None:
-            self.screen.say(f"asking the running host ({self.state_dir / SOCKET})")
-            return await work(running)
+        if not standalone:
+            async with self.running() as running:
+                if running is not None:
+                    return await work(running)
         if not may_start:
             raise Unavailable(
                 f"no host is running with the state folder {self.state_dir}; `observant-host run` "
@@ -137,9 +151,21 @@ class Session:
         async with self.own(only) as own:
             return await work(own)
 
-    async def running(self) -> Source | None:
-        """The host that serves from our state folder, or None."""
-        raise NotImplementedError
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Source | None]:
+        """The host that serves from our state folder, or None; says so where there is one."""
+        from observant_host.cli.source import principal
+        from observant_host.service.client import HostClient
+
+        client = await HostClient.connect(self.state_dir, principal=principal())
+        if client is None:
+            yield None
+            return
+        self.screen.say(f"asking the running host ({self.state_dir / SOCKET})")
+        try:
+            yield client
+        finally:
+            await client.close()
 
     @asynccontextmanager
     async def own(self, only: Sequence[str] = ()) -> AsyncIterator[Source]:
@@ -172,8 +198,14 @@ class Session:
             configure_sdk=True,
             **folders,  # type: ignore[arg-type]  # two keywords, both paths
         )
-        async with progress(self.screen, lambda: host.servers):
-            await host.__aenter__()
+        await host.open()
+        shown = progress(self.screen, lambda: host.servers)
+        shown.start()
+        try:
+            await host.settled()
+        finally:
+            shown.stop()
+            await shown.wait()
         return host
 
     def explain(self, server: str) -> bytes:
@@ -181,10 +213,9 @@ class Session:
         return run_async(self._explain(server))
 
     async def _explain(self, server: str) -> bytes:
-        running = await self.running()
-        if running is not None:
-            self.screen.say(f"asking the running host ({self.state_dir / SOCKET})")
-            return await running.decisions(server)
+        async with self.running() as running:
+            if running is not None:
+                return await running.decisions(server)
         from observant_host.incidents.record import read_decisions
 
         self.screen.detail(f"reading the record in {self.state_dir}")

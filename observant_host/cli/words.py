@@ -87,7 +87,8 @@ def decision_line(decision: Json) -> str:
     chosen = str(decision["to"])
     if decision.get("version"):
         chosen += f" {decision['version']}"
-    direction = DIRECTIONS.get(str(decision["direction"]), str(decision["direction"]))
+    refused = decision["to"] == "unknown"
+    direction = "no era chosen" if refused else DIRECTIONS.get(decision["direction"], "")
     unexpected = "" if decision.get("expected", True) else ", NOT EXPECTED"
     return (
         f"{moment(decision.get('time'))}  {decision['from']} -> {chosen}: {decision['reason']} "

@@ -31,7 +31,7 @@ listen = {listen}
 
 [defaults]
 probe_timeout_s = {probe}   # short, so that the slow server really is late
-restart_initial_s = 0.2
+restart_initial_s = 0.5
 reprobe_max_s = 5
 
 [servers.library]           # modern; offers `search`

@@ -11,16 +11,23 @@ import signal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from observant_host.errors import CallError
-from observant_host.incidents.record import read_trace, render_trace
+from observant_host.incidents.record import read_timeline, read_trace, render_trace
+from observant_host.timing.clock import SystemClock
 from observant_host.timing.deadline import deadline
 
 if TYPE_CHECKING:
     from observant_host.demo.stage import Stage
     from observant_host.host import Host
+    from observant_host.incidents.otlp import RecordedSpan
+    from observant_host.incidents.record import TraceNode
     from observant_host.supervision.peer_state import ServerView
 
 PATIENCE_S = 15.0
 """How long the story waits for anything: a demo that hangs has failed."""
+
+
+ERA_DROP = "observant_host.era.drop"
+ERA_DECIDE = "observant_host.era.decide"
 
 
 class Teller(Protocol):
@@ -28,7 +35,9 @@ class Teller(Protocol):
 
     def step(self, title: str) -> None: ...
 
-    def line(self, text: str = "") -> None: ...
+    def line(self, text: str) -> None: ...
+
+    def row(self, text: str) -> None: ...
 
     def table(self, columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> None: ...
 
@@ -44,6 +53,7 @@ class Story:
         self.tell = tell
         self.kept = 0
         self.broken: list[str] = []
+        self.began_ns = SystemClock().wall_ns()
 
     async def whole(self) -> None:
         await self.discovery()
@@ -145,7 +155,7 @@ class Story:
     async def late(self) -> None:
         self.tell.step("forecast is modern but slow: never mistaken for an old server")
         view = await self.wait("forecast", "ready")
-        history = await self.host.explain("forecast")
+        history = await self.host.explain("forecast", since_ns=self.began_ns)
         for decision in history:
             self.tell.line(f"{decision['from']} -> {decision['to']}: {decision['reason']}")
         self.promise(
@@ -162,6 +172,7 @@ class Story:
         self.tell.step("library crashes: its era dies with the process, discover comes first again")
         before = self.host.servers["library"]
         asked_before = len(self.stage.asked("library"))
+        since_ns = SystemClock().wall_ns()
         self.kill(before)
         await self.wait("library", "backoff", "starting")
         lost = await self.call("search", query="tides")
@@ -179,6 +190,12 @@ class Story:
             and after.generation == before.generation + 1,
         )
         self.promise("its first request was server/discover", fresh[:1] == ["server/discover"])
+        names = [span.name for span in await self.recorded("library", since_ns)]
+        self.tell.line(f"the record says: {', '.join(names)}")
+        self.promise(
+            "the era was dropped before the next was decided",
+            ERA_DROP in names and names.index(ERA_DROP) < names.index(ERA_DECIDE),
+        )
         result = await self.call("search", query="tides")
         self.promise("`search` is library's again", getattr(result, "server", None) == "library")
 
@@ -192,8 +209,25 @@ class Story:
         self.evidence(view)
         self.tell.line(view.detail)
         self.promise("refused with was_modern", view.reason == "was_modern")
+        self.tell.line(f"the refusal in the record, trace {view.trace_id}:")
+        await self.trace(view.trace_id)
         fresh = self.stage.asked("billing")[asked_before:]
         self.promise("it never received initialize", fresh and "initialize" not in fresh)
+
+    async def recorded(self, server: str, since_ns: int) -> list[RecordedSpan]:
+        """What the record on disk holds about `server` since then."""
+        await self.host.telemetry.flush()
+        return await asyncio.to_thread(
+            read_timeline, [self.stage.state_dir], server=server, since_ns=since_ns
+        )
+
+    async def trace(self, trace_id: str | None) -> list[TraceNode]:
+        """Tell one recorded trace as a tree."""
+        await self.host.telemetry.flush()
+        roots = await asyncio.to_thread(read_trace, [self.stage.state_dir], trace_id or "")
+        for line in render_trace(roots).splitlines():
+            self.tell.row(f"  {line}")
+        return roots
 
     def kill(self, view: ServerView) -> None:
         """A crash, as the operating system's out-of-memory killer would do it."""
@@ -210,15 +244,12 @@ class Story:
         self.tell.step("All of this was measured and recorded")
         body, _ = await self.host.telemetry.render()
         for line in excerpt(body.decode()):
-            self.tell.line(line)
+            self.tell.row(line)
         result = await self.call("web/search", query="record")
-        await self.host.telemetry.flush()
-        roots = await asyncio.to_thread(read_trace, [self.stage.state_dir], result.trace_id)
         self.tell.line(f"that call in the record, trace {result.trace_id}:")
-        for line in render_trace(roots).splitlines():
-            self.tell.line(f"  {line}")
+        roots = await self.trace(result.trace_id)
         self.promise("the record holds that call as a tree", roots and roots[0].children)
-        self.tell.line(f"record: {self.stage.state_dir}/decisions and /traces (OTLP JSON lines)")
+        self.tell.line(f"record: {self.stage.state_dir} (decisions and traces, OTLP JSON lines)")
 
 
 SHOWN = (

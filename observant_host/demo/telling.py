@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import textwrap
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+INDENT: Final = "   "
+WIDTH: Final = 97
+"""Sentences are folded so that a step keeps its indent on a terminal of 100 columns."""
 
 
 class PlainTeller:
@@ -20,14 +25,18 @@ class PlainTeller:
         self._write("", "line")
         self._write(f"{self._steps}. {title}", "step")
 
-    def line(self, text: str = "") -> None:
-        self._write(f"   {text}".rstrip(), "line")
+    def line(self, text: str) -> None:
+        for part in textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False):
+            self._write(INDENT + part, "line")
 
     def table(self, columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
         cells = [[str(cell) for cell in row] for row in [columns, *rows]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
         for row in cells:
-            self.line("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)))
+            self.row("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)))
+
+    def row(self, text: str) -> None:
+        self._write(f"{INDENT}{text}".rstrip(), "line")
 
     def promise(self, text: str, *, kept: bool) -> None:
         self._write(f"   {'[ok]' if kept else '[BROKEN]'} {text}", "kept" if kept else "broken")
