@@ -29,6 +29,7 @@ from typing import NamedTuple
 GUARD_VARIABLE = "OBSERVANT_HOST_GUARD"
 """In each child's environment: the tokens of the hosts above it, outermost first, joined by ":"."""
 
+STDIN = 0
 TERM_S = 1.0
 """Between SIGTERM and SIGKILL."""
 SETTLED_S = 1.5
@@ -187,13 +188,13 @@ def listen(host_pid: int, orders: Orders) -> None:
     The end of the pipe says so; the host's pidfd says it too where a fork of the host (without
     exec) keeps the pipe open.
     """
-    sources = [0]
+    sources = [STDIN]
     with contextlib.suppress(OSError, AttributeError):
         sources.append(os.pidfd_open(host_pid))
     while not orders.dismissed:
         ready, _, _ = select.select(sources, [], [])
-        if 0 in ready:
-            data = os.read(0, 65536)
+        if STDIN in ready:
+            data = os.read(STDIN, 65536)
             if not data:
                 return
             orders.take(data)

@@ -13,7 +13,7 @@ from observant_host.telemetry.setup import capturing
 from observant_host.transports.child import StartGate
 from observant_host.transports.stdio import StdioTransport
 from tests.support.peers import program
-from tests.support.processes import group_members, open_fds
+from tests.support.processes import eventually, group_members, living, open_fds, state_of
 from tests.transports.suite import SkippingClock
 
 if TYPE_CHECKING:
@@ -62,5 +62,6 @@ async def subject() -> AsyncIterator[StdioSubject]:
     groups = [transport.pid for transport in subject.made if transport.pid]
     for transport in subject.made:
         await transport.close()
-    assert [group_members(pgid) for pgid in groups] == [[] for _ in groups]
+    assert [state_of(pid) for pid in groups] == ["" for _ in groups]  # reaped, no zombie
+    await eventually(lambda: not any(living(group_members(pgid)) for pgid in groups), within=2)
     assert open_fds() - before == set()

@@ -6,18 +6,22 @@ import asyncio
 import os
 import signal
 import sys
+import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from observant_host.supervision import guardian as guardian_module
 from observant_host.supervision import guardian_process
 from observant_host.supervision.guardian import Guardian
 from observant_host.supervision.guardian_process import GUARD_VARIABLE, Orders, Process
 from observant_host.telemetry.setup import capturing
 from observant_host.timing.clock import SystemClock
+from tests.support.clock import ManualClock
 from tests.support.processes import alive, eventually
+from tests.support.receivers import PATIENCE_S
 from tests.transports.suite import FAR, opened, request
 
 if TYPE_CHECKING:
@@ -204,3 +208,135 @@ def test_a_signal_meant_for_a_process_that_is_gone_hits_nobody() -> None:
     finally:
         os.waitpid(child, 0)
     guardian_process.send_signal(found, signal.SIGKILL)
+
+
+# the program itself, in this process
+
+
+class Heedless:
+    """`sleep` in a session of its own, deaf to SIGTERM, reaped by the test."""
+
+    def __init__(self, environment: dict[str, str] | None = None) -> None:
+        argv = ["sh", "-c", "trap '' TERM; sleep 60"]
+        self.pid = os.posix_spawn("/bin/sh", argv, environment or {}, setsid=True)
+        until = time.monotonic() + PATIENCE_S
+        while not self._ignores_term():
+            assert time.monotonic() < until
+            time.sleep(0.005)
+
+    def _ignores_term(self) -> bool:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        ignored = int(status.partition("SigIgn:")[2].split()[0], 16)
+        return bool(ignored & 1 << (signal.SIGTERM - 1))
+
+    def reap(self) -> int:
+        os.killpg(self.pid, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("TERM_S", 0.05), ("SETTLED_S", 0.1), ("GIVE_UP_S", 5.0)):
+        monkeypatch.setattr(guardian_process, name, seconds)
+
+
+def dismissed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Orders:
+    """What `listen` made of `data` on stdin, and of the end of stdin after it."""
+    reading, writing = os.pipe()
+    os.write(writing, data)
+    os.close(writing)
+    monkeypatch.setattr(guardian_process, "STDIN", reading)
+    orders = Orders()
+    guardian_process.listen(os.getpid(), orders)
+    os.close(reading)
+    return orders
+
+
+def test_listening_ends_with_bye_or_with_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert dismissed(b"token x\nbye\n", monkeypatch).dismissed
+    assert not dismissed(b"token x\nwatch 1", monkeypatch).dismissed
+
+
+def test_listening_ends_with_the_host_though_a_fork_of_it_holds_the_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"token y\n")
+    monkeypatch.setattr(guardian_process, "STDIN", reading)
+    host = os.posix_spawn("/bin/sleep", ["sleep", "0.1"], {})
+    orders = Orders()
+    guardian_process.listen(host, orders)
+    os.waitpid(host, 0)
+    assert (orders.token, orders.dismissed) == ("y", False)
+    os.close(reading)
+    os.close(writing)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_the_watched_and_the_marked_are_ended_and_others_are_not() -> None:
+    watched, marked_one, other = (
+        Heedless(),
+        Heedless({GUARD_VARIABLE: "a:mine"}),
+        Heedless({GUARD_VARIABLE: "a:yours"}),
+    )
+    orders = Orders()
+    orders.take(f"token mine\nwatch {watched.pid}\n".encode())
+    guardian_process.end_everything(orders)
+    assert not alive(watched.pid)
+    assert not alive(marked_one.pid)
+    assert alive(other.pid)
+    assert [one.reap() for one in (watched, marked_one, other)] == [-signal.SIGKILL] * 3
+
+
+@pytest.mark.usefixtures("hurried")
+def test_without_pidfds_the_groups_are_ended_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    watched = Heedless()
+    orders = Orders()
+    orders.take(f"watch {watched.pid}\nwatch 1073741824\n".encode())
+    guardian_process.end_everything(orders)
+    assert watched.reap() == -signal.SIGKILL
+
+
+async def test_a_guardian_that_cannot_be_started_again_is_tried_until_the_host_closes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    telemetry, told = capturing()
+    clock = ManualClock()
+    guardian = Guardian(telemetry=telemetry, clock=clock)
+    await guardian.start()
+    program = guardian_module.PROGRAM
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    assert guardian.pid is not None
+    os.kill(guardian.pid, signal.SIGKILL)
+    await eventually(lambda: guardian.pid is None)
+    await clock.advance(1.5)
+    await eventually(lambda: len(told) >= 2)
+    assert "/no/such/python" in str(told[1].fact)
+    assert program.endswith("guardian_process.py")
+    guardian.watch(1 << 30)
+    await guardian.close()
+
+
+async def test_a_guardian_that_hangs_is_replaced_before_much_waits_for_it(
+    guardian: Guardian,
+) -> None:
+    first = guardian.pid
+    assert first is not None
+    os.kill(first, signal.SIGSTOP)
+    for number in range(1 << 20, (1 << 20) + 12_000):
+        guardian.watch(number)
+        guardian.forget(number)
+    await eventually(lambda: guardian.pid not in (None, first))
+
+
+async def test_a_guardian_that_does_not_take_leave_is_killed(guardian: Guardian) -> None:
+    pid = guardian.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    guardian._clock = hurry = ManualClock()
+    closing = asyncio.create_task(guardian.close())
+    await eventually(lambda: hurry.waiting)
+    await hurry.advance(3)
+    await closing
+    await eventually(lambda: not alive(pid))

@@ -301,9 +301,12 @@ async def test_a_loop_that_is_torn_down_kills_what_still_runs(subject: StdioSubj
     recorder = await opened(transport)
     grandchild = await ask(recorder, transport, "child", mode="plain")
     assert isinstance(grandchild, int)
+    pid = transport.pid
+    assert pid is not None
     assert transport._owner is not None
     transport._owner.cancel()
     await recorder.end()
+    await eventually(lambda: state_of(pid) == "", within=1)
     await eventually(lambda: not living([grandchild]), within=1)
 
 

@@ -179,6 +179,20 @@ async def test_an_answer_written_just_before_the_exit_is_delivered_before_the_en
         assert recorder.after_end == 0
 
 
+async def test_all_of_a_large_pipe_is_read_after_the_exit_though_a_grandchild_holds_it_open(
+    subject: StdioSubject,
+) -> None:
+    transport = subject.make()
+    recorder = await opened(transport)
+    transport.send(request(1, "child", mode="holds_stdout"), expires=FAR)
+    transport.send(
+        request(2, "answer_and_exit", bytes=1_000_000, status=4, pipe=1 << 20), expires=FAR
+    )
+    end = await recorder.end()
+    assert (end.kind, end.exit_code) == ("exit", 4)
+    assert [len(str(message["result"])) for message in recorder.messages][1:] == [1_000_000]
+
+
 async def test_an_exit_tells_its_status_and_the_last_words_of_stderr(
     subject: StdioSubject,
 ) -> None:

@@ -2,16 +2,17 @@
 
 Methods: echo (its params come back) · twice (two answers) · leave (answers, then exits 0) · hold
 (answers, then reads no more) · pause (the same, until SIGUSR1) · exit {status, stderr} ·
-answer_and_exit {bytes, status} · kill {signal} · close_stdout · close_stdin · raw {text} (written
-as it is) · stderr {text} · big {bytes} (one line of that size) · env · pids · child {mode} (a
-grandchild that heeds no SIGTERM: "plain", "holds_stdout", "own_session", "no_environment"; answers
-its pid).
+answer_and_exit {bytes, status, pipe (its size)} · kill {signal} · close_stdout · close_stdin ·
+raw {text} (written as it is) · stderr {text} · big {bytes} (one line of that size) · env · pids ·
+child {mode} (a grandchild that heeds no SIGTERM: "plain", "holds_stdout", "own_session",
+"no_environment"; answers its pid).
 Options: --ignore-eof, --ignore-term, --stderr-first BYTES, --last-words TEXT (on stderr at exit),
 --announce-term (writes a frame at SIGTERM), --launcher (starts itself as its own child on the same
 pipes, waits, and passes no signal on). Others, such as --marker TEXT, are for the eyes of others;
 grandchildren have them too.
 """
 
+import fcntl
 import json
 import os
 import signal
@@ -64,6 +65,8 @@ def act(message):
         send(key, "paused")
         signal.sigwait([signal.SIGUSR1])
     elif method == "answer_and_exit":
+        if "pipe" in params:
+            fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, params["pipe"])
         send(key, "x" * params["bytes"])
         os._exit(params.get("status", 0))
     elif method == "exit":
