@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final
 
 from observant_host.decisions.faults import fault_of_unavailable
-from observant_host.decisions.routes import Released, Unknown, Withheld
+from observant_host.decisions.routes import Released, Unknown
 from observant_host.errors import InvalidCall, Unavailable
 
 if TYPE_CHECKING:
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
     from observant_host.decisions.catalogue import Catalogue, EntryKind
     from observant_host.decisions.peer_states import PeerStatus
+    from observant_host.decisions.routes import Withheld
 
-MAX_SHOWN = 128
+MAX_SHOWN: Final = 128
 """Characters of a caller's wrong name that are repeated to it."""
 
-_COMMANDS = {"tool": "tools", "prompt": "prompts", "resource": "resources"}
+_COMMANDS: Final = {"tool": "tools", "prompt": "prompts", "resource": "resources"}
 
 
 def unroutable(server: str, status: PeerStatus | None) -> Unavailable:
@@ -40,19 +41,15 @@ def no_route(
 ) -> InvalidCall:
     """The caller's own mistake."""
     name = shown(route.name)
-    match route:
-        case Unknown(close=close):
-            return InvalidCall(_unknown(name, kind, close, catalogue), unknown=True)
-        case Released(owner=owner, instead=instead):
-            offered = f"; call {_either(instead)}" if instead else ""
-            said = f"{kind} {name} was given up by server {owner} and is nobody's for now{offered}"
-            return InvalidCall(said, unknown=True)
-        case Withheld(excluded=lost):
-            detail = f": {lost.detail}" if lost.detail else ""
-            said = f"{kind} {name} of server {lost.server} is withheld ({lost.reason}{detail})"
-            return InvalidCall(said)
-        case _:
-            assert_never(route)
+    if isinstance(route, Unknown):
+        return InvalidCall(_unknown(name, kind, route.close, catalogue), unknown=True)
+    if isinstance(route, Released):
+        offered = f"; call {_either(route.instead)}" if route.instead else ""
+        said = f"{kind} {name} was given up by server {route.owner} and is nobody's for now"
+        return InvalidCall(said + offered, unknown=True)
+    lost = route.excluded
+    detail = f": {lost.detail}" if lost.detail else ""
+    return InvalidCall(f"{kind} {name} of server {lost.server} is withheld ({lost.reason}{detail})")
 
 
 def shown(name: str) -> str:

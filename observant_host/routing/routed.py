@@ -182,15 +182,10 @@ class Routed:
         if loss is not RetryReason.NOT_SENT and harmless:
             return False
         began = self._clock.monotonic()
-        early = self._decide(loss, peer, harmless=harmless, routable=True)
-        routable = not isinstance(early, Denied) and (
-            peer.routable or await peer.routable_again(min(self._until(peer), began + RETRY_WAIT_S))
-        )
-        verdict = (
-            early
-            if isinstance(early, Denied)
-            else self._decide(loss, peer, harmless=harmless, routable=routable)
-        )
+        verdict = self._decide(loss, peer, harmless=harmless, routable=True)
+        if not isinstance(verdict, Denied) and not peer.routable:
+            back = await peer.routable_again(min(self._until(peer), began + RETRY_WAIT_S))
+            verdict = self._decide(loss, peer, harmless=harmless, routable=back)
         if isinstance(verdict, Denied):
             self._telemetry.count(RetryDenied(peer=target.server, reason=verdict.reason))
             return False
