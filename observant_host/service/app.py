@@ -71,13 +71,11 @@ class Service:
         try:
             await web.TCPSite(runner, at.host, at.port).start()
         except OSError as error:
-            raise ConfigError(
-                [
-                    f"service: cannot listen on {at.host}:{at.port}: "
-                    f"{error.strerror or error}; is another host running? Choose another "
-                    "address by [service] listen"
-                ]
-            ) from error
+            problem = (
+                f"service: cannot listen on {at.host}:{at.port}: {error.strerror or error}; "
+                "is another host running? Choose another address by [service] listen"
+            )
+            raise ConfigError([problem]) from error
         host, port = runner.addresses[0][:2]
         self.addresses[what] = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
+from observant_host import StdioServer
 from observant_host.telemetry.vocabulary import EraDecide, EraDropped, PeerRestart, Request
-from tests.support.hosts import add, facts, quick_host, reach, until
-from tests.support.peers import received
+from tests.support.hosts import QUICK, add, facts, quick_host, reach, until
+from tests.support.peers import received, scripted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,16 +137,13 @@ async def test_a_server_once_modern_is_refused_until_a_person_allows_it(tmp_path
     log = tmp_path / "log"
     rolled_back = tmp_path / "rolled_back"
     launch = ["/bin/sh", "-c", _switching(rolled_back, log)]
-    from observant_host import StdioServer
-    from tests.support.hosts import QUICK
-
-    host, told = quick_host(state_dir=tmp_path / "state")
+    host, _ = quick_host(state_dir=tmp_path / "state")
     host.add_server("s", StdioServer(launch), allow_legacy=True, **QUICK)
     async with host:
         assert host.servers["s"].era == "modern"
 
     rolled_back.touch()
-    host, told = quick_host(state_dir=tmp_path / "state")
+    host, _ = quick_host(state_dir=tmp_path / "state")
     host.add_server("s", StdioServer(launch), allow_legacy=True, **QUICK)
     async with host:
         view = host.servers["s"]
@@ -159,10 +158,6 @@ async def test_a_server_once_modern_is_refused_until_a_person_allows_it(tmp_path
 
 
 def _switching(rolled_back: Path, log: Path) -> str:
-    import shlex
-
-    from tests.support.peers import scripted
-
     old = shlex.join(scripted(era="legacy", log=log))
     new = shlex.join(scripted(era="modern", log=log))
     return f"if [ -e {shlex.quote(str(rolled_back))} ]; then exec {old}; else exec {new}; fi"
