@@ -1,0 +1,185 @@
+"""OTLP over HTTP: what arrives, and what is lost, is counted."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from observant_host.telemetry import export
+from observant_host.telemetry.facade import Telemetry
+from observant_host.telemetry.masking import Cleaner, Masker
+from observant_host.telemetry.spans import SpanSink
+from observant_host.telemetry.vocabulary import HostLifecycle, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opentelemetry.sdk.trace import ReadableSpan
+
+REQUEST = Request(peer="a", method="tools/call", era="modern", target="x")
+
+
+class Collector:
+    """A receiver of OTLP/HTTP that answers with `status`."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.batches: list[ExportTraceServiceRequest] = []
+        self.paths: set[str] = set()
+        collector = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                collector.paths.add(self.path)
+                collector.batches.append(ExportTraceServiceRequest.FromString(body))
+                self.send_response(collector.status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def names(self) -> list[str]:
+        return [
+            span.name
+            for batch in self.batches
+            for one in batch.resource_spans
+            for scope in one.scope_spans
+            for span in scope.spans
+        ]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    made = Collector()
+    yield made
+    made.close()
+
+
+def make(exporter: SpanExporter, *, ratio: float = 1.0) -> tuple[Telemetry, export.Export]:
+    made = export.Export(
+        resource={"service.name": "observant-host"}, sample_ratio=ratio, exporter=exporter
+    )
+    sink = SpanSink(cleaner=Cleaner(Masker()), provider=made.provider)
+    return Telemetry(starter=sink, sinks=[sink], closing=[made]), made
+
+
+async def test_spans_arrive_in_small_batches_and_are_counted(collector: Collector) -> None:
+    telemetry, made = make(export.otlp_exporter(collector.url))
+    for _ in range(100):
+        telemetry.count(REQUEST)
+    await telemetry.flush()
+    assert collector.names() == ["tools/call x"] * 100
+    assert collector.paths == {"/v1/traces"}
+    assert made.counts == {"exported": 100, "failed": 0, "dropped": 0}
+    assert made.up
+    assert (
+        max(len(batch.resource_spans[0].scope_spans[0].spans) for batch in collector.batches)
+        <= export.BATCH
+    )
+    resource = collector.batches[0].resource_spans[0].resource
+    assert any(pair.key == "service.name" for pair in resource.attributes)
+    await telemetry.close()
+    await telemetry.close()
+
+
+async def test_a_collector_that_refuses_is_counted_as_failed(collector: Collector) -> None:
+    collector.status = 400
+    telemetry, made = make(export.otlp_exporter(collector.url + "/v1/traces"))
+    telemetry.count(REQUEST)
+    await telemetry.flush()
+    assert made.counts == {"exported": 0, "failed": 1, "dropped": 0}
+    assert not made.up
+    await telemetry.close()
+
+
+async def test_sampling_touches_traffic_and_never_decisions(collector: Collector) -> None:
+    telemetry, _ = make(export.otlp_exporter(collector.url), ratio=0.0)
+    telemetry.count(REQUEST)
+    telemetry.count(HostLifecycle(what="published"))
+    await telemetry.flush()
+    assert collector.names() == ["observant_host.host.lifecycle"]
+    await telemetry.close()
+
+
+class Stuck(SpanExporter):
+    def __init__(self) -> None:
+        self.release = threading.Event()
+        self.entered = threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.entered.set()
+        self.release.wait(30)
+        return SpanExportResult.SUCCESS
+
+
+async def test_spans_that_a_stuck_collector_makes_the_sdk_drop_are_counted_exactly() -> None:
+    exporter = Stuck()
+    telemetry, made = make(exporter)
+    for _ in range(export.BATCH):
+        telemetry.count(REQUEST)
+    assert await asyncio.to_thread(exporter.entered.wait, 10)
+    for _ in range(export.QUEUE + 500):
+        telemetry.count(REQUEST)
+    assert made.counts["dropped"] == 500
+    exporter.release.set()
+    await telemetry.flush()
+    assert made.counts == {"exported": export.BATCH + export.QUEUE, "failed": 0, "dropped": 500}
+    await telemetry.close()
+
+
+class Raising(SpanExporter):
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        raise OSError("no route")
+
+
+async def test_an_exporter_that_raises_is_counted_as_failed() -> None:
+    telemetry, made = make(Raising())
+    telemetry.count(REQUEST)
+    await telemetry.flush()
+    assert made.counts["failed"] == 1
+    await telemetry.close()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "environment", "expected"),
+    [
+        (None, {}, False),
+        ("http://x:4318", {}, True),
+        (None, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x:4318"}, True),
+        (None, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://x:4318/v1/traces"}, True),
+        ("http://x:4318", {"OTEL_SDK_DISABLED": "true"}, False),
+        ("http://x:4318", {"OTEL_TRACES_EXPORTER": "none"}, False),
+    ],
+)
+def test_spans_are_exported_only_where_somebody_asked(
+    endpoint: str | None,
+    environment: dict[str, str],
+    expected: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (*export._ENDPOINTS, "OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert export.wanted(endpoint) is expected
+
+
+def test_the_port_that_speaks_grpc_is_pointed_out() -> None:
+    assert "4318" in (export.suspicious("http://collector:4317") or "")
+    assert export.suspicious("http://collector:4318") is None
