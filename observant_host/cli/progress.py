@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from observant_host.cli.output import STATE_STYLES, printable
 from observant_host.timing.clock import SystemClock
-from observant_host.timing.tasks import OwnerTask, Signal, wait_any
+from observant_host.timing.tasks import Latch, OwnerTask, Signal, wait_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ REFRESH_S = 0.1
 """A person sees no difference below; a refresh costs about a millisecond."""
 
 PASSING = ("starting", "backoff")
-UNTOLD = (*PASSING, "stopped")
+UNTOLD = ("starting", "stopped")
 
 
 def sentence(view: ServerView) -> str:
@@ -37,12 +37,17 @@ def sentence(view: ServerView) -> str:
             return f"{view.name}: starting"
         case "unavailable":
             return f"{view.name}: unavailable ({view.cause}: {view.reason})"
+        case "backoff":
+            return f"{view.name}: {view.detail}"
         case _:
             return f"{view.name}: {view.state} {view.detail}".rstrip()
 
 
 class Progress:
-    """Shows the servers' states from `start` to `stop`; `wait` until the last word is said."""
+    """Shows servers from `start` on; after `settled` only changes; `wait` after `stop`.
+
+    What `settled` is given is called once the live table is gone, so that nothing overwrites it.
+    """
 
     def __init__(self, screen: Screen, views: Views) -> None:
         self._screen = screen
@@ -50,27 +55,33 @@ class Progress:
         self._said: dict[str, str] = {}
         self._clock = SystemClock()
         self._began = self._clock.monotonic()
+        self._settled: Latch[Callable[[], None]] = Latch()
         self._task = OwnerTask("progress", self._follow)
         self.start = self._task.start
+        self.settled = self._settled.release
         self.stop = self._task.stop
         self.wait = self._task.wait
 
     async def _follow(self, stop: Signal) -> None:
         if self._screen.live:
             await self._paint(stop)
-        else:
-            while await wait_any(self._clock, REFRESH_S, stop) is None:
-                self._tell_changes()
+        self._tell_changes()
+        if self._settled.value is not None:
+            self._settled.value()
+        while not stop.is_set():
             self._tell_changes()
+            await wait_any(self._clock, REFRESH_S, stop)
+        self._tell_changes()
 
     async def _paint(self, stop: Signal) -> None:
+        """A live table until the start is over; nothing of it stays."""
         from rich.live import Live
 
         console = self._screen.console(self._screen.err)
         with Live(console=console, transient=True, auto_refresh=False) as live:
-            while not stop.is_set():
+            while not (stop.is_set() or self._settled.is_set()):
                 self._show(live)
-                await wait_any(self._clock, REFRESH_S, stop)
+                await wait_any(self._clock, REFRESH_S, stop, self._settled)
 
     def _show(self, live: Live) -> None:
         live.update(self._table(), refresh=True)

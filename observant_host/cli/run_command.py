@@ -59,14 +59,16 @@ def run(screen: Screen, *, listen: str | None, config: Path | None) -> int:
 
 
 def spoken(config: HostConfig, session: Session, screen: Screen) -> HostConfig:
-    """`config` with logs as a person reads them, where nobody asked for another format."""
-    level = config.telemetry.log_level
+    """`config` with logs for a person, where a person watches and nobody asked for another form.
+
+    Without -v a terminal shows progress and changes instead of log lines, but for errors.
+    """
     changes: dict[str, str] = {}
     if screen.live and session.is_default("telemetry", "log_format"):
         changes["log_format"] = "console"
-    if screen.verbosity and session.is_default("telemetry", "log_level"):
-        level = "debug" if screen.verbosity > 0 else "warning"
-        changes["log_level"] = level
+    if session.is_default("telemetry", "log_level"):
+        levels = {-1: "warning", 0: "error" if screen.live else "info", 1: "info"}
+        changes["log_level"] = levels.get(screen.verbosity, "debug")
     return msgspec.structs.replace(
         config, telemetry=msgspec.structs.replace(config.telemetry, **changes)
     )
@@ -98,12 +100,17 @@ async def serve_until_stopped(
         if screen.live:
             progress.start()
 
-    def started() -> None:
-        progress.stop()
+    def tell() -> None:
         if published is None:
             summary(screen, host, addresses)
         else:
             published(addresses)
+
+    def started() -> None:
+        if screen.live:
+            progress.settled(tell)
+        else:
+            tell()
 
     try:
         await serve(
