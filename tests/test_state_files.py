@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
