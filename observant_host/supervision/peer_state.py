@@ -176,7 +176,7 @@ class PeerRecord:
             allow_legacy=self.allowed,
             fingerprint=self.server.fingerprint,
             server_info=life.server_info if life is not None else None,
-            capabilities=life.capabilities if life is not None and life.era is not None else None,
+            capabilities=life.capabilities if life and self.era is not Era.UNKNOWN else None,
             tools=len(self.listing.tools) if self.listing is not None else 0,
             layers=self._layers(),
             evidence=self.evidence,
