@@ -111,7 +111,12 @@ def lines(screen: Screen, servers: list[dict[str, Any]]) -> None:
     )
     for one in servers:
         if one["state"] not in ("ready", "disabled", "stopped") and one["detail"]:
-            screen.answer(f"{one['name']}: {one['detail']}")
+            screen.answer(addressed(one["name"], one["detail"]))
+
+
+def addressed(name: str, sentence: str) -> str:
+    """`sentence` with the server's name before it, unless it begins with that anyway."""
+    return sentence if sentence.startswith(name) else f"{name}: {sentence}"
 
 
 def whole(screen: Screen, one: dict[str, Any]) -> None:

@@ -1,0 +1,69 @@
+"""A real `observant-host run` in a process of its own, for tests that talk to it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from observant_host.demo.stage import Stage, build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TOMORROW = datetime.now(UTC).date() + timedelta(days=1)
+
+
+class Serving:
+    """One running host, started with the demo's servers. `events` are its log lines so far."""
+
+    def __init__(self, process: subprocess.Popen[str], stage: Stage) -> None:
+        self.process = process
+        self.stage = stage
+        self.events: list[dict] = []
+
+    def until(self, event: str, **fields: object) -> dict:
+        """Read log lines until one with these fields; fails when the host ends first."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.events.append(json.loads(line))
+            if self.events[-1]["event"] == event and fields.items() <= self.events[-1].items():
+                return self.events[-1]
+        raise AssertionError(f"the host ended without {event} {fields}: {self.events[-3:]}")
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal, wait, give the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(20)
+
+
+def stage_in(folder: Path) -> Stage:
+    return build(folder, today=TOMORROW, listen="127.0.0.1:0")
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[Serving]:
+    """Run it until the block ends; `until("host_lifecycle", what="published")` waits for it."""
+    stage = stage_in(folder)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "observant_host", "run", "-c", str(stage.config), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield Serving(process, stage)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+            try:
+                process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
