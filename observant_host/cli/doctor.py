@@ -237,4 +237,4 @@ def _unreachable(endpoint: str) -> str | None:
     except ValueError:
         return "it is no URL"
     except OSError as error:
-        return error.strerror or "no answer"
+        return str(error.strerror or "no answer")

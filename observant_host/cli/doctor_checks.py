@@ -280,9 +280,15 @@ def _otlp(facts: Facts) -> Iterator[Check]:
     endpoint = facts.otlp_endpoint
     if endpoint is None:
         return
-    parts = urlsplit(endpoint)
-    place = f"{parts.scheme}://{parts.hostname}:{parts.port or 4318}"
-    if parts.port == 4317:
+    try:
+        parts = urlsplit(endpoint)
+        port = parts.port or 4318
+    except ValueError:
+        text = "the endpoint for spans is no URL"
+        yield Check("failed", "otlp", text, None, 'write it as "http://HOST:4318"')
+        return
+    place = f"{parts.scheme}://{parts.hostname}:{port}"
+    if port == 4317:
         text = f"{place} is the port for gRPC; spans are sent over HTTP"
         yield Check("failed", "otlp", text, None, "use port 4318")
     elif facts.unreachable is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -177,7 +178,7 @@ def _command_of(server: ServerConfig, loaded: Loaded) -> str:
 def _ask(screen: Screen, *, yes: bool) -> None:
     if yes:
         return
-    if not screen.err.isatty() or not click.get_text_stream("stdin").isatty():
+    if not screen.err.isatty() or not sys.stdin.isatty():
         raise ConfigError(
             ["nobody can be asked here (no terminal); to start these servers once, give --yes"]
         )
@@ -234,7 +235,7 @@ def _untried(server: ServerConfig) -> Finding:
     from observant_host.config.suggest import Finding
 
     detail = server.problem or "it is disabled in the imported file"
-    return Finding(name=server.name, era="unknown", detail=detail)
+    return Finding(name=server.name, era="unknown", detail=detail, tried=False)
 
 
 def finding_of(examination: Examination, mask: Callable[[str], str]) -> Finding:
@@ -259,14 +260,15 @@ def _write(
     out: Path, findings: Sequence[Finding], loaded: Loaded, today: date, *, force: bool
 ) -> None:
     from observant_host.config.suggest import init_file
-    from observant_host.state_files import write_atomically
 
     imports = [_shown_path(path, out.parent) for path in loaded.files]
     text = init_file(findings, imports=imports, today=today)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        with out.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
         _refuse_to_overwrite(out, force=force)
-        write_atomically(out, text.encode())
     except OSError as error:
         raise ConfigError([f"{out} cannot be written: {error.strerror}"]) from None
 

@@ -10,7 +10,7 @@ import msgspec
 
 from observant_host.config import keys, shown
 from observant_host.config.assemble import Layers, fallback
-from observant_host.config.expand import Lookup, UnresolvedError, expand
+from observant_host.config.expand import HARMLESS, Lookup, UnresolvedError, expand
 from observant_host.config.keys import Open, Table
 from observant_host.config.model import (
     HostConfig,
@@ -96,7 +96,8 @@ class _Builder:
         if not came_in and not kind.secret:
             effective = raw if kind.shown == "argv" else value
             self.entries[path] = Entry(shown_value(kind, effective), leaf.origin)
-        self.secrets += secrets_of(kind, value, came_in if path[0] == "servers" else ())
+        if path[0] != "servers" or path[2] != "env" or path[-1] not in HARMLESS:
+            self.secrets += secrets_of(kind, value, came_in if path[0] == "servers" else ())
         return value
 
     def _expanded(self, leaf: Leaf) -> tuple[Any, tuple[str, ...]]:

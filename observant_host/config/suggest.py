@@ -18,7 +18,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     `era`: "modern", "legacy" (reached by the trial's one legacy handshake) or "unknown" (failed;
     `detail` is the sentence for a person). `start_s`: seconds until its era was known.
-    `allowance` are the keys that let a legacy server be served (see `allowance_keys`).
+    `allowance` are the keys that let a legacy server be served (see `allowance_keys`). `tried` is
+    False where it was not even started (its configuration cannot be used, or it is disabled).
     """
 
     name: str
@@ -28,6 +29,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     start_s: float = 0.0
     detail: str = ""
     allowance: Mapping[str, Any] = {}
+    tried: bool = True
 
 
 def allowance_keys(
@@ -110,6 +112,8 @@ def _server_lines(finding: Finding) -> list[str]:
     if finding.era == "modern":
         return [_comment(f"{finding.name} speaks {finding.version or 'the modern protocol'}.")]
     sentence = finding.detail or "no reason is known"
+    if not finding.tried:
+        return [_comment(f"{finding.name} was not started: {sentence}")]
     return [
         _comment(f"{finding.name} could not be used: {sentence}"),
         _comment(f"Try again: observant-host probe {finding.name} --suggest-legacy"),

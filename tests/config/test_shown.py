@@ -119,6 +119,15 @@ def test_a_header_teaches_the_masker_its_bare_token_too() -> None:
     assert secrets_of(values.TEXT, "abcd", ()) == []
 
 
+def test_paths_and_languages_in_env_are_shown_to_nobody_but_not_masked_everywhere() -> None:
+    assembled = read(
+        '[servers.a]\ncommand = "x"\nenv = { HOME = "/home/x", TOKEN = "abcd" }\n'
+        '[tokens.t]\nsha256 = "efgh"\n'
+    )
+    assert assembled.entries["servers", "a", "env", "HOME"].value == "***"
+    assert assembled.secrets == ("abcd", "efgh")
+
+
 def test_shown_values_are_effective_but_never_what_a_reference_brought_in() -> None:
     assembled = read(
         '[host]\nstartup_deadline_s = "2m"\n[servers.a]\ncommand = "${HOME}/x"\n'

@@ -33,6 +33,7 @@ FINDINGS = [
     Finding(name="git", era="modern", version="2026-07-28"),
     Finding(name="dead", era="unknown", detail='it exits\n[servers.dead]\ncommand = "evil"'),
     Finding(name="mute", era="unknown"),
+    Finding(name="off", era="unknown", detail="it is disabled", tried=False),
 ]
 
 
@@ -72,6 +73,7 @@ def test_a_servers_words_stay_inside_their_comment() -> None:
     text = init_file(FINDINGS, imports=[], today=TODAY)
     assert '# dead could not be used: it exits [servers.dead] command = "evil"\n' in text
     assert "# mute could not be used: no reason is known\n" in text
+    assert text.endswith("\n# off was not started: it is disabled\n")
     assert "# Try again: observant-host probe mute --suggest-legacy\n" in text
     assert list(tomllib.loads(text)["servers"]) == ["mem.1"]
 
