@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from observant_host.errors import TransportClosed
-from tests.support.processes import eventually
+from observant_host.transports.pipes import drained
+from tests.support.processes import eventually, state_of
 from tests.transports.suite import FAR, TransportPromises, opened, request, stuck
 
 if TYPE_CHECKING:
@@ -185,12 +186,34 @@ async def test_all_of_a_large_pipe_is_read_after_the_exit_though_a_grandchild_ho
     transport = subject.make()
     recorder = await opened(transport)
     transport.send(request(1, "child", mode="holds_stdout"), expires=FAR)
+    await recorder.answer_to(1)
+    pid = transport.pid
+    assert pid is not None
     transport.send(
         request(2, "answer_and_exit", bytes=1_000_000, status=4, pipe=1 << 20), expires=FAR
     )
+    while state_of(pid) != "Z":  # the loop stands still: pipe and exit are found together
+        time.sleep(0.01)
     end = await recorder.end()
     assert (end.kind, end.exit_code) == ("exit", 4)
     assert [len(str(message["result"])) for message in recorder.messages][1:] == [1_000_000]
+
+
+def test_draining_takes_what_a_pipe_can_hold_and_then_stops() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    assert list(drained(reading)) == []
+    os.write(writing, b"x" * 65536)
+    chunks = drained(reading)
+    seen = 0
+    for chunk in chunks:  # as fast as it is read, somebody writes more
+        seen += len(chunk)
+        os.write(writing, b"y" * len(chunk))
+    assert seen == 65536
+    os.close(writing)
+    assert sum(map(len, drained(reading))) == 65536
+    os.close(reading)
+    assert list(drained(-1)) == []
 
 
 async def test_an_exit_tells_its_status_and_the_last_words_of_stderr(
