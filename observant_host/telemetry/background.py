@@ -23,8 +23,9 @@ class Background(Generic[T]):
 
     work(items) handles a batch and returns how many seconds later it wants to be called again
     even without new items (to retry what it kept), or None. It must not raise.
-    Ordinary items wait up to `delay_s` to be handled together; urgent ones do not. The queue has
-    no bound of its own: whoever puts knows what may be dropped, and reads `waiting`.
+    Ordinary items wait up to `delay_s` to be handled together; urgent ones do not wait, and are
+    handled before ordinary ones that came earlier. The queues have no bound of their own: whoever
+    puts knows what may be dropped, and reads `waiting`.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Background(Generic[T]):
         self._work = work
         self._delay_s = delay_s
         self._queue: deque[T | _Marker] = deque()
+        self._urgent: deque[T] = deque()
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._closing = False
@@ -42,13 +44,14 @@ class Background(Generic[T]):
 
     @property
     def waiting(self) -> int:
+        """Ordinary items that wait."""
         return len(self._queue)
 
     def put(self, item: T, *, urgent: bool = False) -> None:
         """From any thread. After close, items are ignored."""
         if self._closing:
             return
-        self._queue.append(item)
+        (self._urgent if urgent else self._queue).append(item)
         self._nudge(urgent=urgent)
 
     async def flush(self) -> None:
@@ -84,11 +87,11 @@ class Background(Generic[T]):
         while True:
             self._wake.wait(again)
             self._wake.clear()
-            if not self._closing and self._queue:
+            if self._queue and not self._urgent and not self._closing:
                 self._hurry.wait(self._delay_s)
             self._hurry.clear()
             again = self._drain()
-            if self._closing and not self._queue:
+            if self._closing and not self._queue and not self._urgent:
                 return
 
     def _drain(self) -> float | None:
@@ -97,12 +100,14 @@ class Background(Generic[T]):
             again = self._work(items)
             for marker in markers:
                 marker.reached()
-            if not self._queue:
+            if not self._queue and not self._urgent:
                 return again
 
     def _take(self) -> tuple[list[T], list[_Marker]]:
         items: list[T] = []
         markers: list[_Marker] = []
+        while self._urgent and len(items) < BATCH:
+            items.append(self._urgent.popleft())
         while self._queue and len(items) < BATCH:
             item = self._queue.popleft()
             if isinstance(item, _Marker):

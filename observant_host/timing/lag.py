@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from observant_host.telemetry.vocabulary import HostLevel
+from observant_host.timing.tasks import wait_any
 
 if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
@@ -21,7 +22,8 @@ async def watch_lag(
     stop: Signal, *, clock: Clock, telemetry: Telemetry, interval_s: float = INTERVAL_S
 ) -> None:
     """Runs until `stop`: the body of an OwnerTask."""
-    while not stop.is_set():
-        asked = clock.monotonic() + interval_s
-        await clock.sleep(interval_s)
-        telemetry.level(_LAG, max(0.0, clock.monotonic() - asked))
+    asked = clock.monotonic() + interval_s
+    while await wait_any(clock, interval_s, stop) is None:
+        now = clock.monotonic()
+        telemetry.level(_LAG, max(0.0, now - asked))
+        asked = now + interval_s

@@ -161,6 +161,19 @@ def test_a_moment_is_an_event_of_the_operation_around_it() -> None:
     assert told[1].events[0].attributes["observant_host.retry.reason"] == "budget"
 
 
+def test_waiting_for_a_place_is_the_calls_own() -> None:
+    telemetry, told = capturing()
+    telemetry.waited(1.0)
+    with telemetry.operation(REQUEST):
+        telemetry.waited(1.0)
+    with telemetry.operation(CALL):
+        telemetry.waited(0.5)
+        telemetry.waited(0.25)
+    assert told[0].events == ()
+    assert told[1].fact.queued_ms == 750
+    assert [event.attributes["wait_ms"] for event in told[1].events] == [500, 250]
+
+
 def test_events_of_one_operation_are_bounded() -> None:
     telemetry, told = capturing()
     with telemetry.operation(CALL) as op:

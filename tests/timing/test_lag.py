@@ -24,8 +24,7 @@ async def test_a_stall_of_the_loop_is_seen_in_the_metric() -> None:
     clock._now += 0.5  # the loop was busy: nobody was woken in time
     await clock.advance(0.25)
     owner.stop()
-    await clock.advance(0.5)
     await owner.wait()
     text = (await telemetry.render())[0].decode()
-    assert 'observant_host_event_loop_lag_seconds_bucket{le="0.1"} 5.0' in text
-    assert 'observant_host_event_loop_lag_seconds_bucket{le="+Inf"} 6.0' in text
+    assert 'observant_host_event_loop_lag_seconds_bucket{le="0.1"} 4.0' in text
+    assert 'observant_host_event_loop_lag_seconds_bucket{le="+Inf"} 5.0' in text
