@@ -15,7 +15,7 @@ BLOCK = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end generated -->", re.D
 
 
 def era() -> str:
-    from observant_host.decisions.era import diagram
+    from observant_host.decisions.era_diagram import diagram
 
     return f"```mermaid\n{diagram().strip()}\n```"
 
@@ -45,7 +45,11 @@ def _command(command: click.Command, path: str) -> list[str]:
         return lines
     for option in command.params:
         record = option.get_help_record(ctx)
-        if record is not None and record[0] not in ("-v, --verbose", "-q, --quiet", "-h, --help"):
+        if (
+            record is not None
+            and record[1]
+            and record[0] not in ("-v, --verbose", "-q, --quiet", "-h, --help")
+        ):
             lines.append(f"- `{record[0]}`: {record[1]}")
     examples = getattr(command, "examples", ())
     if examples:
