@@ -99,9 +99,13 @@ def _wall_s() -> float:
 
 def _refuse_to_overwrite(out: Path, *, force: bool) -> None:
     if out.exists() and not force:
-        raise ConfigError(
-            [f"{out} exists already; name another file with --out, or overwrite it with --force"]
-        )
+        raise _exists_already(out)
+
+
+def _exists_already(out: Path) -> ConfigError:
+    return ConfigError(
+        [f"{out} exists already; name another file with --out, or overwrite it with --force"]
+    )
 
 
 def read_sources(screen: Screen, given: Sequence[Path], around: Surroundings) -> Loaded:
@@ -267,9 +271,9 @@ def _write(
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
-    except FileExistsError:
-        _refuse_to_overwrite(out, force=force)
     except OSError as error:
+        if isinstance(error, FileExistsError) and out.exists():
+            raise _exists_already(out) from None
         raise ConfigError([f"{out} cannot be written: {error.strerror}"]) from None
 
 
