@@ -41,13 +41,6 @@ class Metrics(Protocol):
     """The part of the metric sink that is not a fact."""
 
     def level(self, fact: PeerLevel | HostLevel, value: float) -> None: ...
-    def waited(self, seconds: float) -> None:
-        """The routed call that this task is in has waited so long for a place with its server."""
-        outer = _ambient.get()
-        if outer is not None and type(outer.fact) is RoutedCall:
-            outer.note(queued_ms=outer.fact.queued_ms + seconds * 1000)
-            outer.event("dequeued", wait_ms=seconds * 1000)
-
     def peer_configured(self, peer: str, *, legacy_allowed: bool) -> None: ...
     def peer_forgotten(self, peer: str) -> None: ...
     def watch_peers(self, snapshot: Callable[[], Sequence[PeerSnapshot]]) -> None: ...
