@@ -71,6 +71,7 @@ class Gate:
             )
         place = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
+        began = self._clock.monotonic()
         try:
             async with deadline(
                 min(self._queue_timeout_s, budget_s),
@@ -93,6 +94,8 @@ class Gate:
         except BaseException:
             self._give_up(place)
             raise
+        finally:
+            self._telemetry.waited(self._clock.monotonic() - began)
 
     def leave(self) -> None:
         """Give the place to the next in line, or free it."""
