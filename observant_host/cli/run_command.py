@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import signal
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import msgspec
 from observant_host.cli.limits import raise_open_files
 from observant_host.cli.options import command, config_option, pass_screen
 from observant_host.cli.session import Session
+from observant_host.telemetry.vocabulary import ConfigLoaded, HostLifecycle
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from observant_host.cli.output import Screen
     from observant_host.config import HostConfig
+    from observant_host.config_files import Loaded
     from observant_host.host import Host
 
 
@@ -54,8 +57,25 @@ def run(screen: Screen, *, listen: str | None, config: Path | None) -> int:
         child_nofile=raise_open_files(),
     )
     screen.detail(f"configuration: {session.loaded.path}; state folder: {session.state_dir}")
-    asyncio.run(serve_until_stopped(host, screen, state_dir=session.state_dir))
+    asyncio.run(
+        serve_until_stopped(
+            host, screen, state_dir=session.state_dir, loaded=config_loaded(session.loaded)
+        )
+    )
     return 0
+
+
+def config_loaded(loaded: Loaded) -> ConfigLoaded:
+    """The fact that this configuration is in force; its hash is over masked values."""
+    lines = "\n".join(
+        f"{'.'.join(path)}={entry.value!r}" for path, entry in loaded.assembled.entries.items()
+    )
+    return ConfigLoaded(
+        hash=hashlib.sha256(lines.encode()).hexdigest()[:16],
+        successful=True,
+        problems=sum(server.problem is not None for server in loaded.config.servers),
+        detail=str(loaded.path),
+    )
 
 
 def spoken(config: HostConfig, session: Session, screen: Screen) -> HostConfig:
@@ -79,6 +99,7 @@ async def serve_until_stopped(
     screen: Screen,
     *,
     state_dir: Path,
+    loaded: ConfigLoaded | None = None,
     published: Callable[[dict[str, str]], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; a second one cuts the draining short.
@@ -87,7 +108,6 @@ async def serve_until_stopped(
     """
     from observant_host.cli.progress import Progress
     from observant_host.service.app import serve
-    from observant_host.telemetry.vocabulary import HostLifecycle
 
     stop, hurry = stopping(screen)
     progress = Progress(screen, lambda: host.servers)
@@ -97,6 +117,8 @@ async def serve_until_stopped(
         addresses.update(at)
         detail = ", ".join(f"{what} {where}" for what, where in at.items())
         host.telemetry.count(HostLifecycle(what="listening", detail=detail))
+        if loaded is not None:
+            host.telemetry.count(loaded)
         if screen.live:
             progress.start()
 

@@ -18,7 +18,9 @@ def test_run_serves_health_and_metrics_and_sigterm_ends_it_cleanly(tmp_path) -> 
         with urllib.request.urlopen(f"{address}/readyz", timeout=10) as answer:
             assert answer.status == 200
         with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
-            assert b"observant_host_peer_state" in answer.read()
+            body = answer.read()
+            assert b"observant_host_peer_state" in body
+            assert b"observant_host_config_info{hash=" in body
         assert host.end(signal.SIGTERM) == 0
         assert host.process.stdout is not None
         assert host.process.stdout.read() == ""
