@@ -8,12 +8,12 @@ A call costs one future and no task; what the server sends is only ever answered
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from observant_host.errors import CallTimeout, TransportError
 from observant_host.peers import endings
 from observant_host.peers.eras import ModernEra, encode_request
+from observant_host.peers.errand import Errand
 from observant_host.peers.inbox import Drops, Inbox
 from observant_host.peers.notices import Notices
 from observant_host.peers.open_call import OpenCall
@@ -22,13 +22,13 @@ from observant_host.peers.pending import Entry, Pending
 from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
 from observant_host.peers.server_requests import ServerRequests
 from observant_host.telemetry.masking import Masker
-from observant_host.telemetry.vocabulary import DeadlineExpired, Request
+from observant_host.telemetry.vocabulary import DeadlineExpired, Request, TransportConnect
 from observant_host.timing.deadline import Sweep
 from observant_host.transports.base import Outbound
 from observant_host.wire import legacy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from msgspec import Raw
 
@@ -37,14 +37,12 @@ if TYPE_CHECKING:
     from observant_host.peers.eras import Era, Params
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.notices import ListKind, ProgressNote
-    from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
+    from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.timing.tasks import Signal
     from observant_host.transports.base import End, Transport
     from observant_host.wire.envelope import ClientInfo
 
-    OnProgress = Callable[[float, float | None, str | None], object]
-    OnResult = Callable[[Operation, Raw], None]
 
 NEVER_CANCELLED: Final = frozenset({DISCOVER, INITIALIZE})
 """Source: MCP 2025-11-25 basic/utilities/cancellation; a late discover is evidence we want."""
@@ -140,7 +138,12 @@ class Life:
 
     async def open(self) -> None:
         """Start the transport. Raises SpawnFailed or another TransportError."""
-        await self.transport.open(self.inbox)
+        fact = TransportConnect(
+            peer=self.server.name, generation=self.generation, transport=self.transport.kind
+        )
+        with self.telemetry.operation(fact) as op:
+            await self.transport.open(self.inbox)
+            op.note(pid=self.transport.pid)
 
     async def close(self) -> End:
         """End the life within the transport's bound; idempotent, from any task."""
@@ -185,34 +188,16 @@ class Life:
     # Requests
 
     async def request(
-        self,
-        method: str,
-        params: Params = None,
-        *,
-        expires: float,
-        latest: float | None = None,
-        renew: bool = False,
-        scope: DeadlineScope = "attempt",
-        target: str | None = None,
-        uri: str | None = None,
-        on_progress: OnProgress | None = None,
-        parent: TraceContext | None = None,
-        purpose: str = "",
-        attempt: int = 1,
-        round: int = 0,  # noqa: A002 - the protocol's word
-        page: int | None = None,
-        handlers: InputHandlers | None = None,
-        on_result: OnResult | None = None,
+        self, method: str, params: Params = None, *, expires: float, **options: Any
     ) -> Raw:
+        """As `run`, for one errand made on the spot; the options are `Errand`'s."""
+        return await self.run(Errand(method, expires=expires, **options), params)
+
+    async def run(self, errand: Errand, params: Params) -> Raw:
         """Send one request and await its result, as the server sent it.
 
-        `expires` and `latest` are absolute (clock.monotonic()). With `renew` each progress gives
-        the request its original time again, never past `latest`. `handlers` decide what this one
-        request declares; `on_result` looks at the result while the operation is still open, and may
-        raise InvalidResult. A timeout or a cancellation withdraws what had not left, else sends
-        notifications/cancelled once.
-
-        Raises RpcError, CallTimeout, Unavailable, InvalidResult, InvalidCall.
+        A timeout or a cancellation withdraws what had not left, else sends notifications/cancelled
+        once. Raises RpcError, CallTimeout, Unavailable, InvalidResult, InvalidCall.
         """
         era = self.era
         if era is None or self.inbox.end.is_set():
@@ -221,65 +206,56 @@ class Life:
         request_id = self._pending.next_id()
         fact = Request(
             peer=self.server.name,
-            method=method,
+            method=errand.method,
             era=era.name,
             generation=self.generation,
             request_id=request_id,
             version=era.version,
-            target=target,
-            uri=uri,
-            attempt=attempt,
-            round=round,
-            purpose=purpose,
-            page=page,
-            deadline_ms=(expires - now) * 1000,
+            target=errand.target,
+            uri=errand.uri,
+            attempt=errand.attempt,
+            round=errand.round,
+            purpose=errand.purpose,
+            page=errand.page,
+            deadline_ms=(errand.expires - now) * 1000,
         )
-        with self.telemetry.operation(fact, parent=parent) as op:
+        with self.telemetry.operation(fact, parent=errand.parent) as op:
             call = OpenCall(
-                asyncio.get_running_loop().create_future(),
-                began=now,
-                latest=latest if latest is not None else math.inf,
-                renew_s=expires - now if renew else None,
-                scope=scope,
-                on_progress=on_progress,
-                context=op.context,
+                errand, asyncio.get_running_loop().create_future(), began=now, context=op.context
             )
-            out = Outbound(
-                encode_request(
-                    era,
-                    request_id,
-                    method,
-                    params,
-                    capabilities=self._declared if handlers is None else handlers.capabilities(),
-                    trace=op.context,
-                    progress_token=request_id if renew or on_progress is not None else None,
-                ),
-                method,
-                request_id,
-                era.version,
-                target if target is not None else uri,
-            )
-            result = await self._exchange(out, request_id, call, expires=expires)
-            if on_result is not None:
-                on_result(op, result)
+            out = self._outbound(era, request_id, errand, params, trace=op.context)
+            self._pending.open(request_id, errand.method, expires=errand.expires, waiter=call)
+            try:
+                call.sent = self.transport.send(out, expires=errand.expires)
+                self._sweep.arm(errand.expires)
+                result = await call.future
+            except TransportError as error:
+                self._pending.forget(request_id)
+                raise endings.not_sent(self.server.name, error) from error
+            except BaseException:
+                if self._pending.forget(request_id) is not None:
+                    self._take_back(request_id, errand.method, call)
+                call.settle_quietly()
+                raise
+            errand.look(op, result)
             return result
 
-    async def _exchange(
-        self, out: Outbound, request_id: int, call: OpenCall, *, expires: float
-    ) -> Raw:
-        self._pending.open(request_id, out.method, expires=expires, waiter=call)
-        try:
-            call.sent = self.transport.send(out, expires=expires)
-            self._sweep.arm(expires)
-            return await call.future
-        except TransportError as error:
-            self._pending.forget(request_id)
-            raise endings.not_sent(self.server.name, error) from error
-        except BaseException:
-            if self._pending.forget(request_id) is not None:
-                self._take_back(request_id, out.method, call)
-            call.settle_quietly()
-            raise
+    def _outbound(
+        self, era: Era, request_id: int, errand: Errand, params: Params, *, trace: TraceContext
+    ) -> Outbound:
+        handlers, method, target = errand.handlers, errand.method, errand.target
+        wanted = errand.renew or errand.on_progress is not None
+        frame = encode_request(
+            era,
+            request_id,
+            method,
+            params,
+            capabilities=self._declared if handlers is None else handlers.capabilities(),
+            trace=trace,
+            progress_token=request_id if wanted else None,
+        )
+        name = target if target is not None else errand.uri
+        return Outbound(frame, method, request_id, era.version, name)
 
     def notify(self, method: str, params: Params = None) -> None:
         """Send a notification in the era's shape; does nothing on an ended or undecided life."""
@@ -348,7 +324,7 @@ class Life:
         if not call.advances(note.progress):
             return False
         if call.renew_s is not None:
-            entry.expires = min(self.clock.monotonic() + call.renew_s, call.latest)
+            entry.expires = min(self.clock.monotonic() + call.renew_s, call.errand.latest)
             self._sweep.arm(entry.expires)
         if not call.tell(note):
             self._drop("progress_callback_failed")

@@ -9,51 +9,40 @@ from observant_host.timing.tasks import spawn
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Coroutine
     from typing import Any
 
     from msgspec import Raw
 
     from observant_host.errors import CallError, DeadlineScope, Delivery
+    from observant_host.peers.errand import Errand
     from observant_host.peers.notices import ProgressNote
     from observant_host.telemetry.facade import TraceContext
     from observant_host.transports.base import Sent
 
 
 class OpenCall:
-    """`renew_s` is what each progress gives it again, None where progress gives nothing."""
+    """`errand` says how long it may take; `renew_s` is what each progress gives it again."""
 
     __slots__ = (
         "_last_progress",
         "_telling",
         "began",
         "context",
+        "errand",
         "future",
-        "latest",
-        "on_progress",
         "renew_s",
-        "scope",
         "sent",
     )
 
     def __init__(
-        self,
-        future: asyncio.Future[Raw],
-        *,
-        began: float,
-        latest: float,
-        renew_s: float | None,
-        scope: DeadlineScope,
-        on_progress: Callable[[float, float | None, str | None], object] | None,
-        context: TraceContext,
+        self, errand: Errand, future: asyncio.Future[Raw], *, began: float, context: TraceContext
     ) -> None:
+        self.errand = errand
         self.future = future
         self.began = began
-        self.latest = latest
-        self.renew_s = renew_s
-        self.scope: DeadlineScope = scope
-        self.on_progress = on_progress
         self.context = context
+        self.renew_s = errand.expires - began if errand.renew else None
         self.sent: Sent | None = None
         self._last_progress: float | None = None
         self._telling: asyncio.Task[Any] | None = None
@@ -65,7 +54,8 @@ class OpenCall:
 
     def scope_at(self, now: float) -> DeadlineScope:
         """Which deadline passed: the attempt's own, or the whole call's."""
-        return "call" if self.scope == "attempt" and now >= self.latest else self.scope
+        errand = self.errand
+        return "call" if errand.scope == "attempt" and now >= errand.latest else errand.scope
 
     def succeed(self, result: Raw) -> None:
         if not self.future.done():
@@ -90,10 +80,11 @@ class OpenCall:
     def tell(self, note: ProgressNote) -> bool:
         """Call the caller's callback; False if it failed. A coroutine is run one at a time: what
         comes while it still runs is skipped, since only the newest progress matters."""
-        if self.on_progress is None or (self._telling is not None and not self._telling.done()):
+        on_progress = self.errand.on_progress
+        if on_progress is None or (self._telling is not None and not self._telling.done()):
             return True
         try:
-            told = self.on_progress(note.progress, note.total, note.message)
+            told = on_progress(note.progress, note.total, note.message)
         except Exception:  # noqa: BLE001 - the caller's code must not end the reader
             return False
         if is_coroutine(told):

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.errors import CallTimeout, InvalidResult, RpcError
+from observant_host.peers.errand import Errand
 from observant_host.wire.messages import ListKey, Page, parse_page, peek
 from observant_host.wire.revisions import INVALID_PARAMS
 
@@ -76,7 +77,6 @@ class _Reading:
         self._bounds = bounds
         self._parent = parent
         self._expires = life.clock.monotonic() + bounds.seconds
-        self._last = Page(())
 
     async def run(self, *, restart: bool) -> Pages:
         items: list[Raw] = []
@@ -107,29 +107,35 @@ class _Reading:
         return self._early(items, f"it has more than {self._bounds.pages} pages")
 
     async def _page(self, cursor: str | None, number: int) -> Page:
-        await self._life.request(
+        errand = _PageErrand(
             self._method,
-            {"cursor": cursor} if cursor is not None else None,
             expires=self._expires,
             scope="list",
             purpose="list",
             page=number,
             parent=self._parent,
-            on_result=self._read,
         )
-        return self._last
-
-    def _read(self, op: Operation, raw: Raw) -> None:
-        seen = peek(raw)
-        if seen.result_type not in (None, "complete"):
-            raise InvalidResult(
-                f"the server answered {self._method} with resultType {seen.result_type!r}"
-            )
-        page = parse_page(raw, self._key)
-        if isinstance(page, str):
-            raise InvalidResult(f"the server's answer to {self._method} is no list: {page}")
-        op.note(items=len(page.items))
-        self._last = page
+        errand.key = self._key
+        await self._life.run(errand, {"cursor": cursor} if cursor is not None else None)
+        return errand.found
 
     def _early(self, items: list[Raw], why: str) -> Pages:
         return Pages(tuple(items), f"{self._method} ended after {len(items)} entries: {why}")
+
+
+class _PageErrand(Errand):
+    """Reads its page while the request's operation is open, so that a bad one is its outcome."""
+
+    __slots__ = ("found", "key")
+    found: Page
+    key: ListKey
+
+    def look(self, op: Operation, result: Raw) -> None:
+        kind = peek(result).result_type
+        if kind not in (None, "complete"):
+            raise InvalidResult(f"the server answered {self.method} with resultType {kind!r}")
+        page = parse_page(result, self.key)
+        if isinstance(page, str):
+            raise InvalidResult(f"the server's answer to {self.method} is no list: {page}")
+        op.note(items=len(page.items))
+        self.found = page

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.errors import InvalidResult, Unavailable
+from observant_host.peers.errand import Errand
 from observant_host.peers.gate import Gate
 from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers
 from observant_host.peers.input_rounds import METHODS, InputRounds
@@ -102,9 +103,9 @@ class Peer:
         the whole. Raises CallError. `handlers` replaces the peer's for this call.
         """
         call = _Call(
-            self,
             method,
-            expires=expires,
+            expires=expires or 0.0,
+            renew=expires is None and self.server.timing.reset_timeout_on_progress,
             target=target,
             uri=uri,
             on_progress=on_progress,
@@ -113,6 +114,7 @@ class Peer:
             attempt=attempt,
             purpose=purpose,
         )
+        call.begin(self, fixed=expires is not None)
         raw = await call.send(params, 0)
         if call.seen.result_type == "input_required":
             raw = await call.with_input(raw, params)
@@ -127,123 +129,90 @@ class Peer:
         )
 
 
-class _Call:
-    """One call on its way: sent once, and again for each round of input."""
+class _Call(Errand):
+    """One call on its way: sent once, and again for each round of input.
 
-    __slots__ = (
-        "_fixed",
-        "_handlers",
-        "_latest",
-        "_life",
-        "_method",
-        "_options",
-        "_peer",
-        "_renew",
-        "_rounds",
-        "seen",
-    )
+    `fixed`: `expires` is the caller's own; otherwise each round gets the server's call_timeout_s.
+    """
 
-    def __init__(
-        self,
-        peer: Peer,
-        method: str,
-        *,
-        expires: float | None,
-        handlers: InputHandlers | None,
-        **options: Any,
-    ) -> None:
+    __slots__ = ("_fixed", "_life", "_peer", "seen")
+    _life: Life
+    seen: Peek
+
+    def begin(self, peer: Peer, *, fixed: bool) -> None:
+        """Whose call it is, and when it must be over."""
         self._peer = peer
-        self._method = method
-        self._handlers = handlers
-        self._options = options
-        self._life: Life | None = None
-        self._rounds = 0
-        self.seen = Peek()
-        timing = peer.server.timing
-        self._fixed = expires is not None
-        self._latest = (
-            expires if expires is not None else peer.clock.monotonic() + timing.call_max_s
+        self._fixed = fixed
+        self.latest = (
+            self.expires if fixed else peer.clock.monotonic() + peer.server.timing.call_max_s
         )
-        self._renew = expires is None and timing.reset_timeout_on_progress
 
     async def send(self, params: Params, number: int) -> Raw:
         """Send it as round `number` (0: the first time), once there is room for it."""
         peer = self._peer
+        gate = peer.gate
         if peer.life is None:
             raise peer.unroutable()
-        gate = peer.gate
         if not gate.try_enter():
-            await gate.enter(budget_s=self._latest - peer.clock.monotonic(), method=self._method)
+            await gate.enter(budget_s=self.latest - peer.clock.monotonic(), method=self.method)
         try:
-            life = self._life = peer.life
-            if life is None:
+            if peer.life is None:
                 raise peer.unroutable()
-            self._rounds = number
-            return await life.request(
-                self._method,
-                params,
-                expires=self._latest if self._fixed else self._own_deadline(),
-                latest=self._latest,
-                renew=self._renew,
-                round=number,
-                handlers=self._handlers,
-                on_result=self._look,
-                **self._options,
-            )
+            self._life = peer.life
+            self.round = number
+            if not self._fixed:
+                timeout_s = peer.server.timing.call_timeout_s
+                self.expires = min(peer.clock.monotonic() + timeout_s, self.latest)
+            return await self._life.run(self, params)
         finally:
             gate.leave()
 
-    def _own_deadline(self) -> float:
-        peer = self._peer
-        return min(peer.clock.monotonic() + peer.server.timing.call_timeout_s, self._latest)
-
-    def _look(self, op: Operation, raw: Raw) -> None:
+    def look(self, op: Operation, result: Raw) -> None:
         """What kind of result it is. Raises InvalidResult where its era does not know that kind."""
-        seen = self.seen = peek(raw)
+        seen = self.seen = peek(result)
         kind = seen.result_type
         if seen.problem is None and kind in (None, "complete"):
-            if seen.is_error and self._method == "tools/call":
+            if seen.is_error and self.method == "tools/call":
                 op.end_as("tool_error", "tool_error")
             return
         name = self._peer.name
         if seen.problem is not None:
-            raise InvalidResult(f"{name} answered {self._method}, but {seen.problem}")
+            raise InvalidResult(f"{name} answered {self.method}, but {seen.problem}")
         if kind == "task":
             raise InvalidResult(f"{name} answered with a task, which was not declared")
         if kind != "input_required":
             raise InvalidResult(f"{name} answered with the unknown resultType {kind!r}")
-        if self._era() != "modern" or self._method not in METHODS:
-            raise InvalidResult(f"{name} asked for input in answer to {self._method}")
+        if self._era() != "modern" or self.method not in METHODS:
+            raise InvalidResult(f"{name} asked for input in answer to {self.method}")
 
     async def with_input(self, raw: Raw, params: Params) -> Raw:
         """From a wish for input to the complete result. Raises InvalidResult, InputRefused."""
         peer = self._peer
         rounds = InputRounds(
             server=peer.name,
-            method=self._method,
+            method=self.method,
             params=params,
-            handlers=self._handlers if self._handlers is not None else peer.handlers,
-            latest=self._latest,
+            handlers=self.handlers if self.handlers is not None else peer.handlers,
+            latest=self.latest,
             send=self.send,
             telemetry=peer.telemetry,
             clock=peer.clock,
-            parent=self._options["parent"],
+            parent=self.parent,
         )
         return await rounds.until_complete(raw)
 
     def reply(self, raw: Raw) -> CallReply:
         """The complete result, with what is known of its way."""
-        life = self._life
-        era = life.era if life is not None else None
+        era = self._life.era
         return CallReply(
             raw=raw,
-            is_error=self.seen.is_error and self._method == "tools/call",
+            is_error=self.seen.is_error and self.method == "tools/call",
             era=self._era(),
             version=era.version if era is not None else "",
-            generation=life.generation if life is not None else 0,
-            attempts=1 + self._rounds,
+            generation=self._life.generation,
+            attempts=1 + self.round,
         )
 
     def _era(self) -> str:
-        era = self._life.era if self._life is not None else None
+        era = self._life.era
         return era.name if era is not None else "unknown"
