@@ -19,6 +19,10 @@ ELLIPSIS: Final = b" .. "
 MAX_OVERSIZED: Final = 64
 """Excerpts kept between two `take_oversized`: more lines than that in one read say nothing new."""
 
+MAX_PIECES: Final = 64
+"""Pieces of one line kept apart before they are put together: a peer that dribbles a line byte by
+byte would otherwise cost an object for each."""
+
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -30,6 +34,7 @@ class LineSplitter:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
+        self._gathered = bytearray()
         self._parts: list[bytes] = []
         self._size = 0
         self._head: bytes | None = None  # set while an oversized line is being skipped
@@ -70,9 +75,11 @@ class LineSplitter:
         self._parts.append(piece)
         self._size += len(piece)
         if self._size > self._max_bytes:
-            whole = b"".join(self._parts)
+            whole = self._whole()
             self._head, self._tail = whole[:EXCERPT_HEAD], whole[EXCERPT_HEAD:][-EXCERPT_TAIL:]
-            self._parts, self._size = [], 0
+        elif len(self._parts) > MAX_PIECES:
+            self._gathered += b"".join(self._parts)
+            self._parts.clear()
 
     def _complete(self, lines: list[bytes]) -> None:
         if self._head is not None:
@@ -80,10 +87,15 @@ class LineSplitter:
                 self._oversized.append(self._head + ELLIPSIS + self._tail)
             self._head = None
         else:
-            line = b"".join(self._parts)
-            self._parts, self._size = [], 0
+            line = self._whole()
             if self._at_start:
                 line = line.removeprefix(_BOM)
             if line := line.removesuffix(b"\r"):
                 lines.append(line)
         self._at_start = False
+
+    def _whole(self) -> bytes:
+        """The line so far; the next one begins. One piece alone is not copied."""
+        parts = [bytes(self._gathered), *self._parts] if self._gathered else self._parts
+        self._gathered, self._parts, self._size = bytearray(), [], 0
+        return b"".join(parts)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -90,3 +91,16 @@ def test_a_line_in_very_many_chunks_takes_no_quadratic_time() -> None:
     (line,) = splitter.feed(b"\n")
     assert len(line) == 40_000 * 256
     assert time.process_time() - start < 3
+
+
+def test_a_line_that_dribbles_in_costs_its_bytes_and_not_an_object_for_each() -> None:
+    splitter = LineSplitter(10_000_000)
+    tracemalloc.start()
+    try:
+        for _ in range(200_000):
+            splitter.feed(b"xy")
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2 * 400_000
+    assert splitter.feed(b"\n") == [b"xy" * 200_000]
