@@ -1,0 +1,140 @@
+"""The library's front door: what it promises before, beside and after a running host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+import observant_host
+from observant_host import Host, HttpServer, StdioServer, errors
+from observant_host.config import HostConfig
+from observant_host.host import Examiner
+from observant_host.supervision.declared import declare
+from tests.support.hosts import QUICK, add, quick_host
+from tests.support.peers import scripted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_public_api_is_small_and_lazy() -> None:
+    assert set(observant_host.__all__) == {"Host", "HttpServer", "StdioServer", "errors"}
+    assert observant_host.Host is Host
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = observant_host.nothing
+
+
+def test_settings_of_the_host_table_are_keywords_and_unknown_ones_are_named() -> None:
+    assert Host(collision_policy="qualified").config.host.collision_policy == "qualified"
+    with pytest.raises(TypeError, match="colision_policy"):
+        Host(colision_policy="prefix")
+
+
+async def test_before_the_start_servers_are_shown_and_nothing_can_be_called() -> None:
+    host, _ = quick_host()
+    add(host, "s")
+    add(host, "off", enabled=False)
+    assert {name: view.state for name, view in host.servers.items()} == {
+        "s": "stopped",
+        "off": "disabled",
+    }
+    assert (host.catalogue.version, host.published) == (0, False)
+    with pytest.raises(errors.Unavailable):
+        await host.call_tool("echo")
+    await host.remove_server("s")
+    assert list(host.servers) == ["off"]
+    await host.close()
+
+
+async def test_a_host_is_entered_once() -> None:
+    host, _ = quick_host()
+    async with host:
+        with pytest.raises(RuntimeError, match="once"):
+            await host.open()
+
+
+async def test_a_file_says_where_the_record_goes(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    command = json.dumps(list(scripted(era="legacy")))
+    (tmp_path / "observant-host.toml").write_text(
+        f'version = 1\n[host]\nstate_dir = "{state}"\n'
+        f"[servers.old]\ncommand = {json.dumps(scripted()[0])}\n"
+        f"args = {json.dumps(json.loads(command)[1:])}\n"
+    )
+    async with Host.from_config(tmp_path / "observant-host.toml") as host:
+        assert host.servers["old"].reason == "ambiguous_error"
+        explained = await host.explain("old")
+        assert explained[0]["reason"] == "ambiguous_error"
+        assert explained[0]["evidence"][0]["rpc_code"] == -32601
+        assert explained[0]["trace_id"] == host.servers["old"].trace_id or len(explained) > 1
+    assert (state / "memory.json").exists()
+    assert any((state / "decisions").iterdir())
+
+
+async def test_decisions_are_explained_from_memory_where_nothing_is_recorded() -> None:
+    host, _ = quick_host()
+    add(host, "old", {"era": "legacy"}, reprobe_max_s=60, restart_initial_s=60)
+    async with host:
+        (first,) = await host.explain("old")
+        assert set(first) == {
+            *("time", "direction", "expected", "from", "to", "version", "reason", "generation"),
+            *("evidence", "trace_id"),
+        }
+        assert (first["from"], first["to"], first["direction"]) == ("unknown", "unknown", "none")
+        assert await host.explain("old", since_ns=2**62) == []
+
+
+async def test_waiting_for_a_server_ends_with_the_host() -> None:
+    host, _ = quick_host()
+    add(host, "old", {"era": "legacy"})
+    async with host:
+        with pytest.raises(errors.InvalidCall):
+            await host.wait_for("nobody", "ready")
+        waiting = asyncio.create_task(host.wait_for("old", "ready"))
+        await asyncio.sleep(0)
+    with pytest.raises(errors.Unavailable):
+        await waiting
+
+
+async def test_a_copy_beside_a_running_host_heeds_its_memory_and_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    rolled_back, state = tmp_path / "old", tmp_path / "state"
+    old, new = (shlex.join(scripted(era=era)) for era in ("legacy", "modern"))
+    launch = StdioServer(
+        ["/bin/sh", "-c", f"if [ -e {rolled_back} ]; then exec {old}; else exec {new}; fi"]
+    )
+    host, _ = quick_host(state_dir=state)
+    host.add_server("s", launch, allow_legacy=True, **QUICK)
+    async with host:
+        assert host.servers["s"].era == "modern"
+    before = (state / "memory.json").read_bytes()
+    rolled_back.touch()
+    copy, _ = quick_host(recall_from=state)
+    copy.add_server("s", launch, allow_legacy=True, **QUICK)
+    async with copy:
+        assert copy.servers["s"].reason == "was_modern"
+    assert (state / "memory.json").read_bytes() == before
+
+
+async def test_an_examiner_looks_at_servers_without_serving_them() -> None:
+    def server(name: str, *command: str):  # type: ignore[no-untyped-def]  # a test's shorthand
+        return declare(name, StdioServer(list(command)), allow_legacy=False, keys=QUICK)
+
+    async with Examiner(HostConfig()) as examiner:
+        old, missing, web, off = await asyncio.gather(
+            examiner.examine(server("old", *scripted(era="legacy", tools="a,b"))),
+            examiner.examine(server("missing", "/nowhere/at/all")),
+            examiner.examine(declare("web", HttpServer("http://x"), allow_legacy=False, keys={})),
+            examiner.examine(msgspec.structs.replace(server("off", *scripted()), enabled=False)),
+        )
+    assert (old.legacy_revision, old.view.tools, old.view.state) == ("2025-11-25", 2, "ready")
+    assert (missing.view.cause, missing.view.reason) == ("process", "spawn_failed")
+    assert missing.view.evidence[0]["step"] == "spawn"
+    assert (web.view.cause, off.view.cause) == ("config", "config")
+    assert "disabled" in off.sentence
