@@ -32,7 +32,8 @@ from observant_host.telemetry import setup
 from observant_host.telemetry.masking import Masker
 from observant_host.telemetry.vocabulary import HostLifecycle
 from observant_host.timing.clock import Clock, SystemClock
-from observant_host.timing.tasks import Signal, wait_any
+from observant_host.timing.lag import watch_lag
+from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 from observant_host.transports.child import StartGate
 from observant_host.transports.stdio import StdioTransport
 from observant_host.wire.envelope import ClientInfo
@@ -131,11 +132,23 @@ class Core:
         )
         if plan.telemetry is None:
             stack.push_async_callback(self.telemetry.close)
+        self._watch_loop(stack)
         remembered = await self._recall()
         saved = self._saver(remembered, stack)
         self.memory = HostMemory(remembered, clock=plan.clock, changed=saved)
         await self._guard(stack)
         self._compose(remembered, saved)
+
+    def _watch_loop(self, stack: AsyncExitStack) -> None:
+        """Measure how late the event loop is, for as long as this host runs on it."""
+        lag = OwnerTask(
+            "event loop lag",
+            lambda stop: watch_lag(stop, clock=self.plan.clock, telemetry=self.telemetry),
+            on_error=lambda name, error: self._say("task_failed", f"{name}: {error!r}"),
+        )
+        lag.start()
+        stack.push_async_callback(lag.wait)
+        stack.callback(lag.stop)
 
     async def _recall(self) -> Memory:
         folder = self.plan.state_dir or self.plan.recall_from
