@@ -11,6 +11,7 @@ from observant_host.supervision.declared import secrets_of, usable
 from observant_host.supervision.examine import examine
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
     from observant_host.config import HostConfig, ServerConfig
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 class Examiner:
     """`async with Examiner(config) as examiner: await examiner.examine(server)`.
 
+    `secrets` are masked besides those of the configuration's `env` and `headers`.
     Keeps nothing; `recall_from` is the state folder whose memory says which servers were modern.
     Any number of examinations may go on at a time.
     """
@@ -29,10 +31,12 @@ class Examiner:
         config: HostConfig,
         *,
         recall_from: str | PathLike[str] | None = None,
+        secrets: Sequence[str] = (),
         **keys: Any,
     ) -> None:
+        known = (*secrets, *secrets_of(config))
         bare = msgspec.structs.replace(config, servers=())
-        self._host = Host(config=bare, recall_from=recall_from, secrets=secrets_of(config), **keys)
+        self._host = Host(config=bare, recall_from=recall_from, secrets=known, **keys)
 
     async def __aenter__(self) -> Self:
         await self._host.__aenter__()
