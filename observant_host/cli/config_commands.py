@@ -106,7 +106,8 @@ def _remarks(screen: Screen, loaded: Loaded) -> None:
 def _verdict(loaded: Loaded, off: int) -> str:
     servers = loaded.config.servers
     enabled = sum(one.enabled for one in servers)
-    said = f"{loaded.path}: {len(servers)} servers, {enabled} enabled"
+    counted = "1 server" if len(servers) == 1 else f"{len(servers)} servers"
+    said = f"{loaded.path}: {counted}, {enabled} enabled"
     return f"{said}, {off} of them cannot be used" if off else f"{said}, nothing wrong"
 
 

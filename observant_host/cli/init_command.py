@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,7 +89,7 @@ def init(
         _show_findings(screen, findings)
     shown = _shown_path(out, around.current)
     screen.say(f"wrote {shown}")
-    screen.say(f"next: observant-host run --config {shown}")
+    screen.say(f"next: observant-host run --config {shlex.quote(shown)}")
 
 
 def _wall_s() -> float:
@@ -161,8 +162,6 @@ def _show_commands(screen: Screen, loaded: Loaded) -> None:
 
 
 def _command_of(server: ServerConfig, loaded: Loaded) -> str:
-    import shlex
-
     if not server.enabled:
         return "not started: it is disabled"
     if server.problem is not None:
@@ -201,7 +200,8 @@ def try_servers(screen: Screen, loaded: Loaded, opens: Opens | None = None) -> l
 def _open_examiner(loaded: Loaded) -> Opens:
     from observant_host.host import Examiner
 
-    return lambda config: Examiner(config, recall_from=loaded.config.host.state_dir)
+    folder = loaded.config.host.state_dir
+    return lambda config: Examiner(config, recall_from=folder, secrets=loaded.secrets)
 
 
 async def _try_all(screen: Screen, loaded: Loaded, opens: Opens) -> list[Finding]:

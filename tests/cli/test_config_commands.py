@@ -76,7 +76,7 @@ def test_check_is_content_with_a_good_file(tmp_path: Path) -> None:
     path = written(tmp_path)
     done = run(tmp_path, "config", "check", "-c", "oh.toml")
     assert done.returncode == 0
-    assert done.stdout == f"{path}: 1 servers, 1 enabled, nothing wrong\n"
+    assert done.stdout == f"{path}: 1 server, 1 enabled, nothing wrong\n"
 
 
 def test_check_names_servers_that_cannot_be_used(tmp_path: Path) -> None:
