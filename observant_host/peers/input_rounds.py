@@ -27,7 +27,7 @@ from observant_host.wire.messages import InputRequired, parse_input_required, pe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.input_handlers import InputHandler, InputHandlers
     from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.wire.messages import EmbeddedRequest
@@ -130,13 +130,14 @@ class InputRounds:
             await self._clock.sleep(pause_s)
         if len(wanted.requests) > MAX_INPUTS:
             raise InvalidResult(f"{self._server} asked for {len(wanted.requests)} inputs at once")
-        asked = {key: self._request(key, embedded) for key, embedded in wanted.requests.items()}
-        return {key: await self._ask(request) for key, request in asked.items()}
+        asked = {key: self._request(embedded) for key, embedded in wanted.requests.items()}
+        return {key: await self._ask(request, by) for key, (request, by) in asked.items()}
 
-    def _request(self, key: str, embedded: EmbeddedRequest) -> InputRequest:
+    def _request(self, embedded: EmbeddedRequest) -> tuple[InputRequest, InputHandler]:
         """Check before anybody is asked: one undeclared wish and nobody is prompted at all."""
         kind = KINDS.get(embedded.method)
-        if kind is None or self._handlers.of(kind) is None:
+        handler = self._handlers.of(kind) if kind is not None else None
+        if kind is None or handler is None:
             raise self._refused(
                 f"it asked for {embedded.method}, which nobody here answers "
                 f"(give the host a handler for it)",
@@ -150,12 +151,9 @@ class InputRounds:
         problem = forbidden(kind, request.decoded())
         if problem is not None:
             raise self._refused(problem)
-        return request
+        return request, handler
 
-    async def _ask(self, request: InputRequest) -> Mapping[str, Any] | Raw:
-        handler = self._handlers.of(request.kind)
-        if handler is None:
-            raise self._refused(f"nobody here answers {request.method}")
+    async def _ask(self, request: InputRequest, handler: InputHandler) -> Mapping[str, Any] | Raw:
         try:
             return await handler(request)
         except InputDeclined as declined:

@@ -184,6 +184,7 @@ class Life:
         self.server_info = server_info
         self.capabilities = capabilities
         self.instructions = instructions
+        self.probes.settle()
 
     # Requests
 

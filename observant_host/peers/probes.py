@@ -94,6 +94,7 @@ class Probes:
         self.saw_modern = False
         """Set for ever by the first modern evidence: this life is never sent `initialize`."""
         self.negotiating = False
+        self._settled = False
 
     def unanswered(self) -> list[Probe]:
         """Discovers that may still be answered, oldest first."""
@@ -120,9 +121,17 @@ class Probes:
         return probe
 
     def _begin_legacy(self) -> None:
-        """Open discovers no longer count as open requests; their answers are still recognised."""
         if self.initialize is not None or self.saw_modern:
             raise RuntimeError("a life is sent initialize at most once, and never a modern one")
+        self._overtake()
+
+    def settle(self) -> None:
+        """An era is chosen: what is still open decides nothing more, unless it proves a mistake."""
+        self._settled = True
+        self._overtake()
+
+    def _overtake(self) -> None:
+        """Open discovers no longer count as open requests; their answers are still recognised."""
         for probe in self.unanswered():
             self._pending.forget(probe.request_id)
             self._overtaken[probe.request_id] = probe
@@ -136,9 +145,9 @@ class Probes:
         probe.answered_at = now
         probe.excerpt = frame[:KEPT_BYTES]
         if self.initialize is None:
-            if not self.negotiating:
+            if not self.negotiating and not self._settled:
                 self._on_evidence()
-            return True
+            return not self._settled
         if probe.proves_modern:
             self.saw_modern = True
             if self.late_modern is None:

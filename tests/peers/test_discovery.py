@@ -6,9 +6,16 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from observant_host.config import ToolFilter
-from observant_host.decisions.catalogue import Excluded, ListedPrompt, ListedTool, Listing
+from observant_host.decisions.catalogue import (
+    Excluded,
+    ListedPrompt,
+    ListedResource,
+    ListedTool,
+    Listing,
+)
 from observant_host.decisions.terms import ExclusionReason
 from observant_host.errors import Unavailable
 from observant_host.peers.discovery import list_everything
@@ -219,6 +226,22 @@ async def test_a_failing_list_keeps_its_last_good_one_and_the_others() -> None:
     assert "templates" not in (found.truncated or "")
 
 
+async def test_each_kind_of_list_is_kept_by_itself() -> None:
+    desk = await Desk().modern(prompts={}, resources={})
+    before = Listing(
+        server="tested",
+        prompts=(ListedPrompt(name="kept", raw=_raw(b"{}")),),
+        resources=(
+            ListedResource(uri="file:///kept", raw=_raw(b"{}")),
+            ListedResource(uri="f:{kept}", raw=_raw(b"{}"), is_template=True),
+        ),
+    )
+    desk.answer = lambda message: desk.error(message, -32603)
+    found = await listing(desk, previous=before)
+    assert (found.prompts, found.resources) == (before.prompts, before.resources)
+    assert not found.complete
+
+
 @pytest.mark.parametrize(
     "result",
     [
@@ -296,7 +319,5 @@ async def test_many_tools_are_checked_without_holding_the_loop() -> None:
     assert len((await listing(desk)).tools) == 500
 
 
-def _raw(data: bytes) -> Any:
-    from msgspec import Raw
-
+def _raw(data: bytes) -> Raw:
     return Raw(data)

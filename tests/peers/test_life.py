@@ -15,6 +15,7 @@ from observant_host.errors import (
     RpcError,
     Unavailable,
 )
+from observant_host.peers.endings import last_words
 from observant_host.peers.eras import LegacyEra
 from observant_host.telemetry.vocabulary import (
     DeadlineExpired,
@@ -22,6 +23,7 @@ from observant_host.telemetry.vocabulary import (
     Request,
     ServerMessage,
 )
+from observant_host.transports.base import End
 from tests.peers.desk import META, MODERN, Desk, server
 
 
@@ -389,3 +391,56 @@ async def test_excerpts_are_masked_before_they_are_cut() -> None:
     await desk.settle()
     (dropped,) = desk.facts(FrameDropped)
     assert "s3c" not in dropped.excerpt
+
+
+async def test_a_request_that_its_transport_lost_fails_alone() -> None:
+    desk = await Desk().modern()
+    lost, other = call(desk), call(desk)
+    await desk.settle()
+    desk.life.inbox.request_lost(1, OSError("the stream ended"))
+    desk.life.inbox.request_lost(77, OSError("nobody's"))
+    with pytest.raises(Unavailable, match="the stream ended") as caught:
+        await lost
+    assert caught.value.delivery == "sent_no_reply"
+    desk.result(desk.sent[1], {})
+    await other
+
+
+async def test_a_full_write_queue_is_the_hosts_fault_and_nothing_was_sent() -> None:
+    desk = await Desk().modern()
+    desk.transport.link.hold()
+    big = {"name": "echo", "arguments": {"x": "y" * (20 << 20)}}
+    first = call(desk, big)
+    await desk.settle()
+    with pytest.raises(Unavailable) as caught:
+        await call(desk, big)
+    assert (caught.value.delivery, caught.value.fault) == ("not_sent", "host")
+    assert desk.life.open_requests == 1
+    desk.life.notify("notifications/x", {"x": "y" * (20 << 20)})
+    assert desk.drops() == ["write_queue_full"]
+    first.cancel()
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (End(kind="exit", detail="it ended", exit_code=3), "it ended (exit status 3)"),
+        (End(kind="exit", detail="it ended", exit_code=-9), "it ended (signal 9)"),
+        (End(kind="exit", detail="status 3", exit_code=3), "status 3"),
+        (
+            End(kind="eof", detail="it closed its output", stderr_tail="fatal: no cheese\n"),
+            "it closed its output; stderr ends with: fatal: no cheese",
+        ),
+    ],
+)
+def test_last_words_are_a_sentence(end: End, words: str) -> None:
+    assert last_words(end) == words
+
+
+@pytest.mark.parametrize("params", [None, [], {"progress": 1}, {"progressToken": 1}])
+async def test_a_malformed_notification_is_dropped(params: Any) -> None:
+    desk = await Desk().legacy()
+    for method in ("notifications/progress", "notifications/cancelled"):
+        desk.say({"jsonrpc": "2.0", "method": method, "params": params})
+    await desk.settle()
+    assert desk.drops() == ["progress_unexpected", "cancelled_unknown_request"]

@@ -328,9 +328,11 @@ async def test_at_most_two_discovers_wait_and_then_a_round_writes_nothing() -> N
     found = await task
     assert found.selected is Era.MODERN
     assert len(table.desk.sent) == 2
+    assert table.desk.life.open_requests == 0
     table.desk.result(table.desk.sent[1], DISCOVERED)
     await table.desk.settle()
-    assert table.desk.life.open_requests == 0
+    assert table.desk.drops() == ["late_reply"]
+    assert table.desk.listener.evidence == 0
 
 
 async def test_a_null_id_error_answers_the_probe_also_with_two_open() -> None:
