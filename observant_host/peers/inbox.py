@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
-    from observant_host.transports.base import End, NoiseKind
+    from observant_host.transports.base import Answering, End, NoiseKind
 
 EXCERPT_BYTES: Final = 512
 
@@ -96,7 +96,7 @@ class Inbox:
         self._noise_kept: bytes | None = None
         self.first_output_at: float | None = None
 
-    def frame_received(self, frame: bytes) -> None:
+    def frame_received(self, frame: bytes, answering: Answering | None = None) -> bool:
         """One message, or in one old revision an array of them."""
         if self.first_output_at is None:
             self._output_began()
@@ -112,6 +112,12 @@ class Inbox:
                     self._request(message)
                 case _:
                     self._reply(message, frame)
+        return self._answered(answering)
+
+    def _answered(self, answering: Answering | None) -> bool:
+        if answering is None or answering.request_id is None:
+            return False
+        return self._pending.get(answering.request_id) is None
 
     def noise_received(self, kind: NoiseKind, excerpt: bytes) -> None:
         """No message, or one beyond all bounds, whose request then fails by its id."""

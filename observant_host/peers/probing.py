@@ -21,7 +21,7 @@ from observant_host.decisions.evidence import (
 from observant_host.decisions.terms import Era
 from observant_host.peers.endings import last_words
 from observant_host.peers.probes import DISCOVER, INITIALIZE
-from observant_host.telemetry.vocabulary import Request
+from observant_host.telemetry.vocabulary import DeadlineExpired, Request
 from observant_host.timing.tasks import wait_any
 from observant_host.wire.revisions import LEGACY, PREFERRED_LEGACY
 
@@ -111,6 +111,7 @@ class Probing:
 
     def _silence(self, newest: Probe | None, since: float) -> Evidence:
         noise = self._life.inbox.take_noise()
+        self._time_over(DISCOVER, self._probe_s, since)
         seen = self._seen(newest, since, excerpt=noise or b"")
         return judge_discover(Silence(noise=noise is not None), seen=seen)
 
@@ -144,6 +145,7 @@ class Probing:
                 return self._judge_initialize(probe, Closed(last_words(life.end)))
             left = self._initialize_until(probe, fresh=fresh) - self._clock.monotonic()
             if left <= 0:
+                self._time_over(INITIALIZE, self._initialize_s, probe.sent_at)
                 return self._judge_initialize(probe, Silence())
             await wait_any(self._clock, left, life.inbox.stirred)
 
@@ -184,6 +186,17 @@ class Probing:
             version=version,
             purpose="era",
             deadline_ms=_ms(timeout),
+        )
+
+    def _time_over(self, method: str, budget_s: float, since: float) -> None:
+        self._life.telemetry.count(
+            DeadlineExpired(
+                peer=self._life.server.name,
+                scope="probe",
+                budget_ms=_ms(budget_s),
+                elapsed_ms=_ms(self._clock.monotonic() - since),
+                method=method,
+            )
         )
 
     def _seen(self, newest: Probe | None, since: float, *, excerpt: bytes = b"") -> Seen:

@@ -12,7 +12,7 @@ from observant_host.decisions.era import Permission
 from observant_host.decisions.terms import Cause, Direction, Era, Reason, Trigger
 from observant_host.errors import SpawnFailed
 from observant_host.peers.negotiation import Round, negotiate
-from observant_host.telemetry.vocabulary import EraDecide, Request
+from observant_host.telemetry.vocabulary import DeadlineExpired, EraDecide, Request
 from tests.peers.desk import META, MODERN, Desk, server
 
 if TYPE_CHECKING:
@@ -273,6 +273,7 @@ async def test_silence_is_evidence_only_when_the_time_is_over(permission: Permis
         found = await task
         assert (found.reason, found.cause) == (Reason.AMBIGUOUS_TIMEOUT, Cause.POLICY)
         assert found.evidence[0].timeout_ms == 30_000
+        assert [fact.scope for fact in table.desk.facts(DeadlineExpired)] == ["probe"]
         assert table.desk.methods() == ["server/discover"]
     else:
         assert table.desk.methods() == ["server/discover", "initialize"]
@@ -482,6 +483,8 @@ async def test_initialize_has_its_own_time_and_its_own_end() -> None:
     found = await task
     assert (found.reason, found.cause) == (Reason.LEGACY_PROBE_TIMEOUT, Cause.PROCESS)
     assert "notifications/cancelled" not in table.desk.methods()
+    (expired,) = table.desk.facts(DeadlineExpired)
+    assert (expired.scope, expired.method, expired.budget_ms) == ("probe", "initialize", 5000)
     other = Table()
     task = await initializing(other)
     other.desk.transport.link.end("eof", "it closed its output")
