@@ -29,7 +29,7 @@ def unroutable(server: str, status: PeerStatus | None) -> Unavailable:
     return Unavailable(
         f"server {server} is {status.state}"
         + (f" ({why})" if why else "")
-        + (f": {status.detail}" if status.detail else "")
+        + (f": {status.detail.rstrip('.')}" if status.detail else "")
         + "; the call was not sent",
         delivery="not_sent",
         fault=fault_of_unavailable(status.state, status.cause),
