@@ -39,7 +39,7 @@ from observant_host.transports.stdio import StdioTransport
 from observant_host.wire.envelope import ClientInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from observant_host.config import ServerConfig
@@ -57,11 +57,14 @@ MEMORY_NAME: Final = "memory.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a host is made of. `state_dir` None: nothing on disk. `recall_from` is a state folder
-    whose memory is read but never written (a copy beside a running host)."""
+    """What a host is made of. `servers` are read when it opens.
+
+    `state_dir` None: nothing on disk. `recall_from` is a state folder whose memory is read but
+    never written (a copy beside a running host).
+    """
 
     config: HostConfig
-    servers: Sequence[ServerConfig]
+    servers: Collection[ServerConfig]
     state_dir: Path | None = None
     recall_from: Path | None = None
     record: bool = False
@@ -211,7 +214,7 @@ class Core:
             granted=remembered.grants,
             remember=keep,
         )
-        self.fleet = Fleet(self.around, plan.servers)
+        self.fleet = Fleet(self.around, tuple(plan.servers))
         self.router = Router(self.store, self.fleet, telemetry=self.telemetry, clock=plan.clock)
         self.telemetry.watch_peers(
             lambda: snapshots(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +12,7 @@ from observant_host.config import HostConfig, HttpServer, StdioServer
 from observant_host.decisions.merge import EMPTY
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
 from observant_host.errors import ConfigError, InvalidCall, Unavailable
+from observant_host.host.calls import Calls
 from observant_host.host.core import Core, Plan
 from observant_host.host.history import explain
 from observant_host.peers.input_handlers import InputHandlers
@@ -26,22 +25,17 @@ from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.tasks import OwnerTask, Signal, spawn, wait_any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Generator, Mapping, Sequence
     from os import PathLike
-
-    from msgspec import Raw
 
     from observant_host.config import ServerConfig
     from observant_host.decisions.catalogue import Catalogue
     from observant_host.peers.input_handlers import InputHandler
-    from observant_host.routing.call_result import CallResult
     from observant_host.supervision.supervisor import PeerSupervisor
-    from observant_host.telemetry.facade import Telemetry, TraceContext
-
-    OnProgress = Callable[[float, float | None, str | None], object]
+    from observant_host.telemetry.facade import Telemetry
 
 
-class Host:
+class Host(Calls):
     """Many MCP servers as one catalogue. An async context manager; closable from any task, twice.
 
     `state_dir` None keeps nothing on disk; with it names and allowances survive, and `record`
@@ -72,13 +66,14 @@ class Host:
         child_nofile: int | None = None,
         **settings: Any,
     ) -> None:
+        super().__init__()
         given = config or HostConfig()
         self.config = msgspec.structs.replace(given, host=_settings(given, settings))
         self._servers = {server.name: usable(server) for server in self.config.servers}
         self._masker = Masker((*secrets, *secrets_of(self.config)))
         self._plan = Plan(
             config=self.config,
-            servers=(),
+            servers=self._servers.values(),
             state_dir=Path(state_dir) if state_dir is not None else None,
             recall_from=Path(recall_from) if recall_from is not None else None,
             record=record,
@@ -89,12 +84,7 @@ class Host:
             telemetry=telemetry,
             clock=clock or SystemClock(),
         )
-        self._core: Core | None = None
         self._owner: OwnerTask | None = None
-        self._open_calls = 0
-        self._leaving = False
-        self._refusing = False
-        self._idle = Signal()
 
     @classmethod
     def from_config(cls, path: str | PathLike[str] | None = None, **keys: Any) -> Self:
@@ -148,9 +138,7 @@ class Host:
         self._known(name)
         del self._servers[name]
         if self._core is None or not self._core.opened.is_set():
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            done.set_result(None)
-            return done
+            return _Gone()
         supervisor = self._core.fleet.remove(name)
         self._core.changed(name)
         return spawn(f"removal of {name}", supervisor.ended())
@@ -169,9 +157,7 @@ class Host:
         """Start, and return as soon as the servers are being started. Raises InstanceLocked."""
         if self._owner is not None:
             raise RuntimeError("a Host is entered once; make a new one")
-        self._core = core = Core(
-            dataclasses.replace(self._plan, servers=tuple(self._servers.values()))
-        )
+        self._core = core = Core(self._plan)
         self._owner = OwnerTask("host", core.run, on_error=_raised_to_whoever_waits)
         self._owner.start()
         await self._until(core.opened)
@@ -215,16 +201,6 @@ class Host:
             self._owner.stop()
             await self._owner.wait()
 
-    def leave(self) -> None:
-        """Say to load balancers that no more should come; calls are still taken."""
-        self._leaving = True
-
-    def refuse_calls(self) -> None:
-        """Take no new calls; `idle` is set once the open ones have ended."""
-        self._leaving = self._refusing = True
-        if not self._open_calls:
-            self._idle.set()
-
     async def drain(self, timeout_s: float | None = None) -> bool:
         """Refuse new calls and wait for the open ones, at most `timeout_s` (None: the config's
         drain_timeout_s). True if all ended in time."""
@@ -245,19 +221,10 @@ class Host:
         return self.core.over
 
     @property
-    def idle(self) -> Signal:
-        """Set while calls are refused and none is open."""
-        return self._idle
-
-    @property
     def published(self) -> bool:
         """True from the end of start-up until the end of the host."""
         core = self._core
         return core is not None and core.ready.is_set() and not core.over.is_set()
-
-    @property
-    def draining(self) -> bool:
-        return self._leaving
 
     @property
     def core(self) -> Core:
@@ -268,108 +235,11 @@ class Host:
     def telemetry(self) -> Telemetry:
         return self._running().telemetry
 
-    # Calls
-
     @property
     def catalogue(self) -> Catalogue:
         """The one immutable view of this moment."""
         core = self._core
         return core.store.current if core is not None and core.opened.is_set() else EMPTY
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | Raw | None = None,
-        *,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        meta: Mapping[str, Any] | None = None,
-    ) -> CallResult:
-        """Call a tool by its canonical, api or qualified name. Raises errors.CallError."""
-        core = self._admit()
-        try:
-            return await core.router.call_tool(
-                name,
-                arguments,
-                deadline_s=deadline_s,
-                on_progress=on_progress,
-                meta=meta,
-                parent=parent,
-                principal=principal,
-            )
-        finally:
-            self._left()
-
-    async def get_prompt(
-        self,
-        name: str,
-        arguments: Mapping[str, str] | None = None,
-        *,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> CallResult:
-        """A prompt by its canonical, api or qualified name. Raises errors.CallError."""
-        core = self._admit()
-        try:
-            return await core.router.get_prompt(
-                name, arguments, deadline_s=deadline_s, on_progress=on_progress
-            )
-        finally:
-            self._left()
-
-    async def read_resource(
-        self,
-        uri: str,
-        *,
-        server: str | None = None,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> CallResult:
-        """A resource from its owner, or from `server`. Raises errors.CallError."""
-        core = self._admit()
-        try:
-            return await core.router.read_resource(
-                uri, server=server, deadline_s=deadline_s, on_progress=on_progress
-            )
-        finally:
-            self._left()
-
-    async def complete(
-        self,
-        ref: Mapping[str, Any],
-        argument: Mapping[str, Any],
-        *,
-        context: Mapping[str, Any] | None = None,
-        server: str | None = None,
-        deadline_s: float | None = None,
-    ) -> CallResult:
-        """Completion of a prompt's or template's argument. Raises errors.CallError."""
-        core = self._admit()
-        try:
-            return await core.router.complete(
-                ref, argument, context=context, server=server, deadline_s=deadline_s
-            )
-        finally:
-            self._left()
-
-    def _admit(self) -> Core:
-        core = self._core
-        if self._refusing or core is None or not core.opened.is_set() or core.over.is_set():
-            raise Unavailable(
-                "the host is draining and takes no new calls"
-                if self._refusing
-                else "the host does not run; use it inside `async with`",
-                fault="host",
-            )
-        self._open_calls += 1
-        return core
-
-    def _left(self) -> None:
-        self._open_calls -= 1
-        if self._refusing and not self._open_calls:
-            self._idle.set()
 
     # Looking and acting
 
@@ -470,6 +340,13 @@ class Host:
         if peer is None:
             raise InvalidCall(f"no server {name!r} runs in this host", unknown=True)
         return peer
+
+
+class _Gone:
+    """Awaitable that is done: nothing ran yet, so nothing has to end."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
 
 
 def _settings(config: HostConfig, changes: Mapping[str, Any]) -> Any:

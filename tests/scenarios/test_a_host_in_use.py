@@ -214,6 +214,19 @@ async def test_a_changed_list_is_read_again() -> None:
                 await host.core.refreshed.wait()
 
 
+async def test_prompts_resources_and_completions_are_routed_like_tools() -> None:
+    host, _ = quick_host()
+    add(host, "a", {"prompts": "greet", "resources": "file:///a"})
+    add(host, "b", {"prompts": "greet", "resources": "file:///a"})
+    async with host:
+        assert (await host.get_prompt("greet")).server == "a"
+        assert (await host.get_prompt("b/greet")).server == "b"
+        assert (await host.read_resource("file:///a")).server == "a"
+        assert (await host.read_resource("file:///a", server="b")).server == "b"
+        ref = {"type": "ref/prompt", "name": "b/greet"}
+        assert (await host.complete(ref, {"name": "x", "value": ""})).server == "b"
+
+
 async def test_draining_refuses_new_calls_and_waits_for_open_ones() -> None:
     host, _ = quick_host()
     add(host, "s", {"tools": "slow,mute"})

@@ -1,0 +1,147 @@
+"""Calls through a host: admitted while it runs and is not draining, counted while they are open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from observant_host.errors import Unavailable
+from observant_host.timing.tasks import Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from msgspec import Raw
+
+    from observant_host.host.core import Core
+    from observant_host.routing.call_result import CallResult
+    from observant_host.telemetry.facade import TraceContext
+
+    OnProgress = Callable[[float, float | None, str | None], object]
+
+
+class Calls:
+    """The calling half of a Host. Every call raises errors.CallError, or CancelledError as it
+    comes; `deadline_s` None: the server's own call_timeout_s."""
+
+    def __init__(self) -> None:
+        self._core: Core | None = None
+        self._open_calls = 0
+        self._leaving = False
+        self._refusing = False
+        self._idle = Signal()
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | Raw | None = None,
+        *,
+        deadline_s: float | None = None,
+        on_progress: OnProgress | None = None,
+        parent: TraceContext | None = None,
+        principal: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> CallResult:
+        """Call a tool by its canonical, api or qualified name. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.call_tool(
+                name,
+                arguments,
+                deadline_s=deadline_s,
+                on_progress=on_progress,
+                meta=meta,
+                parent=parent,
+                principal=principal,
+            )
+        finally:
+            self._left()
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        deadline_s: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> CallResult:
+        """A prompt by its canonical, api or qualified name. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.get_prompt(
+                name, arguments, deadline_s=deadline_s, on_progress=on_progress
+            )
+        finally:
+            self._left()
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        server: str | None = None,
+        deadline_s: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> CallResult:
+        """A resource from its owner, or from `server`. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.read_resource(
+                uri, server=server, deadline_s=deadline_s, on_progress=on_progress
+            )
+        finally:
+            self._left()
+
+    async def complete(
+        self,
+        ref: Mapping[str, Any],
+        argument: Mapping[str, Any],
+        *,
+        context: Mapping[str, Any] | None = None,
+        server: str | None = None,
+        deadline_s: float | None = None,
+    ) -> CallResult:
+        """Completion of a prompt's or template's argument. Raises errors.CallError."""
+        core = self._admit()
+        try:
+            return await core.router.complete(
+                ref, argument, context=context, server=server, deadline_s=deadline_s
+            )
+        finally:
+            self._left()
+
+    def _admit(self) -> Core:
+        core = self._core
+        if self._refusing or core is None or not core.opened.is_set() or core.over.is_set():
+            raise Unavailable(
+                "the host is draining and takes no new calls"
+                if self._refusing
+                else "the host does not run; use it inside `async with`",
+                fault="host",
+            )
+        self._open_calls += 1
+        return core
+
+    def _left(self) -> None:
+        self._open_calls -= 1
+        if self._refusing and not self._open_calls:
+            self._idle.set()
+
+    # Draining
+
+    def leave(self) -> None:
+        """Say to load balancers that no more should come; calls are still taken."""
+        self._leaving = True
+
+    def refuse_calls(self) -> None:
+        """Take no new calls; `idle` is set once the open ones have ended."""
+        self._leaving = self._refusing = True
+        if not self._open_calls:
+            self._idle.set()
+
+    @property
+    def idle(self) -> Signal:
+        """Set while calls are refused and none is open."""
+        return self._idle
+
+    @property
+    def draining(self) -> bool:
+        return self._leaving
