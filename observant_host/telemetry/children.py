@@ -1,60 +1,71 @@
-"""The series themselves: made from the metric list, cached by label values, removed with a peer."""
+"""The series of each metric: made from the metric list, found by label values, gone with a peer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from prometheus_client import Counter, Gauge, Histogram, Summary
+from prometheus_client.core import Metric as Family
 
 from observant_host.telemetry.metric_list import METRICS, OTHER, SNAPSHOT
+from observant_host.telemetry.series import (
+    CounterSeries,
+    GaugeSeries,
+    HistogramSeries,
+    SummarySeries,
+)
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from collections.abc import Iterator
 
     from observant_host.telemetry.metric_list import Metric
 
-_KINDS: Final = {"counter": Counter, "gauge": Gauge, "summary": Summary}
-
 
 class Children:
-    """Series of the kept metrics. `series(name, *values)` is a dictionary lookup once made.
+    """A collector of all kept metrics. `series(name, *values)` is a lookup once it was made.
 
-    The cache holds one entry a series: labels are enums, configured peers, and budgeted tools,
-    so it is as bounded as the configuration.
+    It holds one entry a series: labels are enums, configured peers, and budgeted tools, so it is
+    as bounded as the configuration. What was asked for is remembered beside what it became, where
+    a value off the list was replaced.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._metrics: dict[str, Any] = {
-            metric.name: _make(metric, registry)
-            for metric in METRICS.values()
-            if metric.name not in SNAPSHOT
+    def __init__(self) -> None:
+        self._asked: dict[tuple[str, ...], Any] = {}
+        self._series: dict[str, dict[tuple[str, ...], Any]] = {
+            name: {} for name in METRICS if name not in SNAPSHOT
         }
-        self._series: dict[tuple[str, ...], Any] = {}
+        for name in self._series:
+            if not METRICS[name].labels:
+                self.series(name)
 
     def series(self, *key: str) -> Any:
         """The series of `key`: the metric's name, then its label values."""
-        if (found := self._series.get(key)) is None:
-            found = self._series[key] = self._child(key[0], key[1:])
+        if (found := self._asked.get(key)) is None:
+            metric = METRICS[key[0]]
+            found = self._series[key[0]].setdefault(_allowed(metric, key[1:]), _make(metric))
+            self._asked[key] = found
         return found
 
-    def configure(self, peer: str, *, skip: frozenset[str] = frozenset()) -> None:
+    def configure(self, peer: str) -> None:
         for metric in METRICS.values():
-            if metric.name not in skip:
-                for values in metric.eager:
-                    self.series(metric.name, peer, *values)
+            for values in metric.eager:
+                self.series(metric.name, peer, *values)
 
     def forget(self, peer: str) -> None:
-        for key in [k for k in self._series if k[1:2] == (peer,) and _of_peer(k[0])]:
-            del self._series[key]
-            self._metrics[key[0]].remove(*_allowed(METRICS[key[0]], key[1:]))
+        for name, series in self._series.items():
+            if METRICS[name].labels[:1] == ("peer",):
+                for values in [values for values in series if values[0] == peer]:
+                    del series[values]
+        for key in [key for key in self._asked if key[1:2] == (peer,)]:
+            del self._asked[key]
 
-    def _child(self, name: str, values: tuple[str, ...]) -> Any:
-        metric = self._metrics[name]
-        return metric.labels(*_allowed(METRICS[name], values)) if values else metric
-
-
-def _of_peer(name: str) -> bool:
-    return METRICS[name].labels[:1] == ("peer",)
+    def collect(self) -> Iterator[Family]:
+        for name, series in self._series.items():
+            metric = METRICS[name]
+            base = name.removesuffix("_total") if metric.kind == "counter" else name
+            family = Family(base, metric.help, metric.kind)
+            for values, one in list(series.items()):
+                one.collect(family, name, dict(zip(metric.labels, values, strict=True)))
+            yield family
 
 
 def _allowed(metric: Metric, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,9 +76,13 @@ def _allowed(metric: Metric, values: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _make(metric: Metric, registry: CollectorRegistry) -> Any:
-    if metric.kind == "histogram":
-        return Histogram(
-            metric.name, metric.help, metric.labels, registry=registry, buckets=metric.buckets
-        )
-    return _KINDS[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
+def _make(metric: Metric) -> CounterSeries | GaugeSeries | HistogramSeries | SummarySeries:
+    match metric.kind:
+        case "counter":
+            return CounterSeries()
+        case "gauge":
+            return GaugeSeries()
+        case "histogram":
+            return HistogramSeries(metric.buckets)
+        case "summary":
+            return SummarySeries()

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from observant_host.telemetry.finished import Finished
-    from observant_host.telemetry.propagation import TraceContext
 
 _NS: Final = 1e-9
 _KNOWN_METHODS: Final = frozenset(METHODS)
@@ -55,8 +54,9 @@ class MetricSink:
 
     def __init__(self, *, version: str = "", report: Callable[[], SelfReport] = SelfReport) -> None:
         self.registry = CollectorRegistry()
-        self._children = Children(self.registry)
+        self._children = Children()
         self._scrape = ScrapeCollector(report)
+        self.registry.register(self._children)
         self.registry.register(self._scrape)
         ProcessCollector(registry=self.registry)
         self._renderer = Renderer(self.registry, self._scrape)
@@ -113,13 +113,10 @@ class MetricSink:
         peer = fact.peer or NO_PEER
         series = self._children.series
         seconds = done.duration_ns * _NS
-        exemplar = _exemplar(done.context)
+        context = done.context
         fault = fact.fault if done.outcome not in ("ok", "tool_error") else "none"
-        if exemplar is None or done.outcome == "ok":
-            series(_CALLS, peer, done.outcome, fault).inc()
-        else:
-            series(_CALLS, peer, done.outcome, fault).inc(1, exemplar)
-        series(_CALL_DURATION, peer).observe(seconds, exemplar)
+        series(_CALLS, peer, done.outcome, fault).inc(context)
+        series(_CALL_DURATION, peer).observe(seconds, context)
         if done.inner_ns:
             queued = fact.queued_ms / 1000
             series(_OVERHEAD, "host").observe(max(0.0, seconds - done.inner_ns * _NS - queued))
@@ -136,7 +133,7 @@ class MetricSink:
             error = OTHER
         series = self._children.series
         seconds = done.duration_ns * _NS
-        series(_OPERATION, method, fact.era, error).observe(seconds, _exemplar(done.context))
+        series(_OPERATION, method, fact.era, error).observe(seconds, done.context)
         if fact.purpose == "call":
             series(_ATTEMPTS, fact.peer).inc()
         elif fact.probe_outcome is not None:
@@ -148,30 +145,28 @@ class MetricSink:
             return
         self._children.series(PREFIX + "probes_total", fact.peer, outcome).inc()
         self._children.series(PREFIX + "probe_duration_seconds").observe(
-            done.duration_ns * _NS, _exemplar(done.context)
+            done.duration_ns * _NS, done.context
         )
 
     def _era(self, fact: v.EraDecide, done: Finished) -> None:
-        exemplar = _exemplar(done.context)
         expected = "true" if fact.expected else "false"
         series = self._children.series
-        series(PREFIX + "era_decisions_total", fact.peer, fact.direction).inc(1, exemplar)
+        series(PREFIX + "era_decisions_total", fact.peer, fact.direction).inc(done.context)
         series(PREFIX + "era_decisions_by_reason_total", fact.reason, fact.direction, expected).inc(
-            1, exemplar
+            done.context
         )
 
     def _state(self, fact: v.PeerStateChanged, done: Finished) -> None:
         series = self._children.series(PREFIX + "peer_transitions_total", fact.peer, fact.state)
-        series.inc(1, _exemplar(done.context))
+        series.inc(done.context)
 
     def _restart(self, fact: v.PeerRestart, done: Finished) -> None:
-        exemplar = _exemplar(done.context)
-        self._children.series(PREFIX + "peer_restarts_total", fact.peer).inc(1, exemplar)
+        self._children.series(PREFIX + "peer_restarts_total", fact.peer).inc(done.context)
         self._children.series(PREFIX + "restarts_by_reason_total", fact.reason).inc()
 
     def _deadline(self, fact: v.DeadlineExpired, done: Finished) -> None:
         series = self._children.series(PREFIX + "deadline_exceeded_total", fact.peer, fact.scope)
-        series.inc(1, _exemplar(done.context))
+        series.inc(done.context)
 
     def _retry(self, fact: v.RetryScheduled, done: Finished) -> None:
         self._children.series(PREFIX + "retries_total", fact.peer, fact.reason).inc()
@@ -201,13 +196,3 @@ class MetricSink:
                 return OTHER_TOOL
             label = self._tools[key] = tool
         return label
-
-
-def _exemplar(context: TraceContext) -> dict[str, str] | None:
-    """62 of the 128 characters allowed, whatever the ids: it cannot make an observation raise."""
-    if not context.sampled:
-        return None
-    return {
-        "trace_id": "%032x" % context.trace_id,  # noqa: UP031 - twice as fast as format()
-        "span_id": "%016x" % context.span_id,  # noqa: UP031 - as above
-    }

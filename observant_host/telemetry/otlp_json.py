@@ -8,11 +8,20 @@ that repeat encoded once, this costs a few. The official one is the reference in
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
 
-from observant_host.telemetry.rules import events_of, is_error
+from observant_host.telemetry.rules import (
+    ELSEWHERE,
+    ERROR_TYPE,
+    OUTCOME,
+    attribute,
+    events_of,
+    extra_attributes,
+    is_error,
+    keys_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,9 +30,12 @@ if TYPE_CHECKING:
     from observant_host.telemetry.masking import Cleaner
     from observant_host.telemetry.propagation import Link
     from observant_host.telemetry.rules import SpanEvent, Value
+    from observant_host.telemetry.vocabulary import Fact
 
 MAX_CACHED: Final = 4096
 """Encoded attribute pairs kept: peers, tools, methods and outcomes, with room."""
+MAX_KNOWN: Final = 512
+"""Encoded values kept for each field of each fact: below two MiB in all."""
 EVENT_TEXT: Final = 2048
 """Characters of one text in an event: an excerpt of a reply, a tail of stderr."""
 
@@ -34,6 +46,22 @@ _ONCE: Final = frozenset({"jsonrpc.request.id", "process.pid"})
 _json: Final = msgspec.json.Encoder().encode
 
 
+class _Field(msgspec.Struct, frozen=True):
+    """One field of a fact: its encoded key, and the pieces of the values it had so far."""
+
+    name: str
+    key: str
+    head: bytes
+    once: bool
+    known: dict[object, bytes]
+
+
+def _once(name: str, key: str, kind: object) -> bool:
+    """Numbers that are measured, ids, and what is told as events: never the same twice."""
+    measured = kind is float or float in get_args(kind)
+    return measured or key in _ONCE or name in ELSEWHERE
+
+
 class OtlpJson:
     """Encodes finished operations. For one thread."""
 
@@ -42,6 +70,7 @@ class OtlpJson:
         self._version = cleaner.version
         self._pairs: dict[tuple[str, type, object], bytes] = {}
         self._keys: dict[str, bytes] = {}
+        self._plans: dict[type[Fact], tuple[_Field, ...]] = {}
         self._names: dict[str, bytes] = {}
         self._head = b"".join(
             (
@@ -60,6 +89,7 @@ class OtlpJson:
             self._version = self._cleaner.version
             self._pairs.clear()
             self._names.clear()
+            self._plans.clear()
         parts = [
             self._head,
             b'{"traceId":"%032x","spanId":"%016x"' % (context.trace_id, context.span_id),
@@ -75,7 +105,7 @@ class OtlpJson:
             _KINDS[done.rule.kind],
             b',"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":['
             % (done.start_ns, done.start_ns + done.duration_ns),
-            self._attributes(done.attributes),
+            self._of_fact(done),
             b"]",
         )
         if events := (*done.events, *events_of(done.fact, done.start_ns)):
@@ -93,6 +123,42 @@ class OtlpJson:
                 self._names.clear()
             known = self._names[name] = _json(self._cleaner.text(name))
         return known
+
+    def _of_fact(self, done: Finished) -> bytes:
+        """What `done.attributes` says, without making it: one lookup a field."""
+        fact = done.fact
+        pieces = []
+        values = msgspec.structs.astuple(fact)
+        for field, value in zip(self._plan(type(fact)), values, strict=True):
+            piece = None if field.once else field.known.get(value)
+            if piece is None:
+                piece = self._field(field, value)
+            if piece:
+                pieces.append(piece)
+        for key, extra in extra_attributes(fact).items():
+            pieces.append(self._pair(key, extra))
+        pieces.append(self._pair(OUTCOME, done.outcome))
+        if done.error_type is not None:
+            pieces.append(self._pair(ERROR_TYPE, done.error_type))
+        return b",".join(pieces)
+
+    def _plan(self, kind: type[Fact]) -> tuple[_Field, ...]:
+        if (plan := self._plans.get(kind)) is None:
+            types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+            plan = self._plans[kind] = tuple(
+                _Field(name, key, self._key(key), once=_once(name, key, types[name]), known={})
+                for name, key in keys_of(kind)
+            )
+        return plan
+
+    def _field(self, field: _Field, value: object) -> bytes:
+        plain = attribute(field.name, field.key, value)
+        piece = b"" if plain is None else field.head + self._value(plain) + b"}"
+        if not field.once:
+            if len(field.known) >= MAX_KNOWN:
+                field.known.clear()
+            field.known[value] = piece
+        return piece
 
     def _attributes(self, attributes: Mapping[str, Value]) -> bytes:
         return b",".join([self._pair(key, value) for key, value in attributes.items()])

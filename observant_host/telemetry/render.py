@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.exposition import choose_encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric as Family
 
     from observant_host.telemetry.scrape import ScrapeCollector
 
@@ -27,7 +24,7 @@ _Body = tuple[bytes, str]
 
 class Renderer:
     def __init__(self, registry: CollectorRegistry, scrape: ScrapeCollector) -> None:
-        self._view = WithoutCreated(registry)
+        self._registry = registry
         self._scrape = scrape
         self._running: dict[str, asyncio.Task[_Body]] = {}
         self._cached: dict[str, tuple[float, _Body]] = {}
@@ -48,26 +45,10 @@ class Renderer:
     async def _make(self, encoder: object, content_type: str) -> _Body:
         began = time.monotonic()
         try:
-            made: bytes = await asyncio.to_thread(encoder, self._view)  # type: ignore[arg-type]  # one of the library's encoders
+            made: bytes = await asyncio.to_thread(encoder, self._registry)  # type: ignore[arg-type]  # one of the library's encoders
         finally:
             self._running.pop(content_type, None)
         ended = time.monotonic()
         self._scrape.render_seconds = ended - began
         self._cached[content_type] = (ended, (made, content_type))
         return made, content_type
-
-
-class WithoutCreated:
-    """A registry without `_created` samples, which add a series to every counter and histogram.
-
-    The library's own switch is global: it would change the metrics of a program that embeds us.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
-
-    def collect(self) -> Iterator[Family]:
-        for family in self._registry.collect():
-            if family.type in ("counter", "histogram", "summary"):
-                family.samples = [s for s in family.samples if not s.name.endswith("_created")]
-            yield family

@@ -199,18 +199,43 @@ def span_name(fact: v.Fact) -> str:
 def attributes_of(fact: v.Fact, outcome: str, error_type: str | None) -> dict[str, Value]:
     """Flat attributes by outward key; None and empty fields left out, no evidence."""
     out: dict[str, Value] = {}
-    for name, key in keys_of(type(fact)):
-        value = getattr(fact, name)
-        if value is None or value in ("", ()) or name in _IN_EVENTS:
-            continue
-        if type(value) is tuple:
-            out[key] = [str(item) for item in value]
-        else:
-            out[key] = str(value) if key in STRINGS or not isinstance(value, _PLAIN) else value
-    _add_target(fact, out)
-    out["observant_host.outcome"] = outcome
+    values = msgspec.structs.astuple(fact)
+    for (name, key), value in zip(keys_of(type(fact)), values, strict=True):
+        if (plain := attribute(name, key, value)) is not None:
+            out[key] = plain
+    out.update(extra_attributes(fact))
+    out[OUTCOME] = outcome
     if error_type is not None:
-        out["error.type"] = error_type
+        out[ERROR_TYPE] = error_type
+    return out
+
+
+def attribute(name: str, key: str, value: object) -> Value | None:
+    """One field as an attribute value; None where it is left out."""
+    if value is None or value in ("", ()) or name in ELSEWHERE:
+        return None
+    if type(value) is tuple:
+        return [str(item) for item in value]
+    if key in STRINGS or not isinstance(value, _PLAIN):
+        return str(value)
+    return value
+
+
+def extra_attributes(fact: v.Fact) -> dict[str, Value]:
+    """The conventions' own name of what is called: local on a request, exposed on a call."""
+    if isinstance(fact, v.Request):
+        return _target(fact.method, fact.target)
+    if isinstance(fact, v.RoutedCall):
+        return _target(fact.method, fact.name) if fact.method in _TARGET_KEYS else {}
+    return {}
+
+
+def _target(method: str, target: str | None) -> dict[str, Value]:
+    out: dict[str, Value] = {}
+    if target:
+        out[_TARGET_KEYS.get(method, PREFIX + "request.target")] = target
+    if method == "tools/call":
+        out["gen_ai.operation.name"] = "execute_tool"
     return out
 
 
@@ -253,22 +278,10 @@ def level_of(fact: v.Fact, outcome: str) -> Level:
     return "warning" if level == "info" and (downgrade or is_error(fact, outcome)) else level
 
 
-_IN_EVENTS: Final = frozenset({"evidence", "stderr_tail"})
+ELSEWHERE: Final = frozenset({"evidence", "stderr_tail", "target"})
+"""Fields that are told as events, or under the conventions' name."""
+OUTCOME: Final = PREFIX + "outcome"
+ERROR_TYPE: Final = "error.type"
+
 _PLAIN: Final = (str, bool, int, float)
 _TARGET_KEYS: Final = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
-
-
-def _add_target(fact: v.Fact, out: dict[str, Value]) -> None:
-    """The conventions' name of what is called: local on a request, exposed on a call."""
-    if isinstance(fact, v.Request):
-        target = fact.target
-        out.pop(PREFIX + "request.target", None)
-    elif isinstance(fact, v.RoutedCall):
-        target = fact.name
-    else:
-        return
-    key = _TARGET_KEYS.get(fact.method)
-    if key is not None and target:
-        out[key] = target
-    if fact.method == "tools/call":
-        out["gen_ai.operation.name"] = "execute_tool"
