@@ -7,7 +7,8 @@
     ├── TransportError         one transport life cannot go on
     │   ├── SpawnFailed        the child could not be started
     │   ├── TransportClosed    the life has ended; carries exit status and stderr tail
-    │   └── QueueFull          the bounded write queue has no room
+    │   ├── QueueFull          the bounded write queue has no room
+    │   └── HttpFailure        one HTTP exchange gave no message; says how, and what is certain
     └── CallError              one call has no result; carries outcome, delivery, fault
         ├── RpcError           the peer answered with a JSON-RPC error
         ├── InvalidCall        unknown or withheld name, bad arguments
@@ -29,8 +30,20 @@ if TYPE_CHECKING:
 Delivery = Literal["not_sent", "sent_no_reply", "replied"]
 Fault = Literal["none", "caller", "peer", "host", "policy"]
 Outcome = Literal["ok", "tool_error", "rpc_error", "invalid", "unavailable", "timeout", "cancelled"]
-DeadlineScope = Literal[
-    "queue", "connect", "probe", "attempt", "call", "list", "ack", "shutdown"
+DeadlineScope = Literal["queue", "connect", "probe", "attempt", "call", "list", "ack", "shutdown"]
+HttpFailureKind = Literal[
+    "refused",
+    "reset",
+    "dns",
+    "tls",
+    "timeout",
+    "status",
+    "redirect",
+    "content",
+    "no_response",
+    "too_large",
+    "encoding",
+    "session_lost",
 ]
 
 
@@ -84,6 +97,46 @@ class TransportClosed(TransportError):
 
 class QueueFull(TransportError):
     error_type = "queue_full"
+
+
+class HttpFailure(TransportError):
+    """One HTTP exchange ended without the message it was for; the life may go on.
+
+    `kind`: "refused", "dns", "tls", "timeout" (all while connecting), "reset" (the connection broke
+    before the answer was whole), "status" (not 2xx), "redirect" (one that is not followed),
+    "content" (2xx of a type that carries no messages, or whose bytes are none), "no_response" (a
+    2xx that ended without the response), "too_large", "encoding" (a Content-Encoding that is
+    unknown or a lie), "session_lost" (the server no longer knows our session id).
+    `sent` is False only if nothing can have been processed: no connection was ever made.
+    `body` is what came, at most 64 KiB of it, NOT masked: mask it before anyone sees it.
+    `retry_after_s` in seconds from now. `url` has no query, no fragment and no user name. `str()`
+    is masked and safe to show.
+    """
+
+    error_type = "http_failure"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: HttpFailureKind,
+        url: str,
+        sent: bool = True,
+        status: int | None = None,
+        content_type: str = "",
+        body: bytes = b"",
+        retry_after_s: float | None = None,
+        www_authenticate: str | None = None,
+    ) -> None:
+        self.kind: HttpFailureKind = kind
+        self.url = url
+        self.sent = sent
+        self.status = status
+        self.content_type = content_type
+        self.body = body
+        self.retry_after_s = retry_after_s
+        self.www_authenticate = www_authenticate
+        super().__init__(message)
 
 
 class CallFacts(NamedTuple):

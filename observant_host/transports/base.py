@@ -37,6 +37,8 @@ class Outbound(msgspec.Struct, frozen=True):
 
     `request_id` is None for notifications and for answers to a server's request. `name` is the
     value of `Mcp-Name` where the method has one. `mirrored` are `Mcp-Param-*` headers, encoded.
+    `modern`: all of these become headers, and no session id does. Otherwise only `version` does,
+    where it is given, beside the session id that the transport may hold.
     """
 
     frame: bytes
@@ -45,6 +47,19 @@ class Outbound(msgspec.Struct, frozen=True):
     version: str | None = None
     name: str | None = None
     mirrored: tuple[tuple[str, str], ...] = ()
+    modern: bool = False
+
+
+class Answering(msgspec.Struct, frozen=True):
+    """The POST on whose response a frame came back.
+
+    `request_id` is None where a notification or an answer was posted. `content_type` is lower
+    case and without parameters.
+    """
+
+    request_id: int | None
+    status: int
+    content_type: str
 
 
 class Sent(Protocol):
@@ -61,14 +76,21 @@ class Sent(Protocol):
 class Receiver(Protocol):
     """Who a transport talks to. All calls come on the event loop and must not block or raise."""
 
-    def frame_received(self, frame: bytes) -> None:
-        """One complete message, without its delimiter. The bytes belong to the receiver."""
+    def frame_received(self, frame: bytes, answering: Answering | None = None) -> bool:
+        """One complete message, without its delimiter. The bytes belong to the receiver.
+
+        True if it was the answer to the request that `answering` names: its stream is over then.
+        """
 
     def noise_received(self, kind: NoiseKind, excerpt: bytes) -> None:
         """Something that is no message arrived and was dropped (first 512 bytes given)."""
 
     def request_lost(self, request_id: int, error: Exception) -> None:
-        """This one request can get no answer any more, though the life goes on (HTTP)."""
+        """This one request can get no answer any more, though the life goes on (HTTP).
+
+        `error` is an HttpFailure, whose body may still be a JSON-RPC error. Ignored for a request
+        that was answered.
+        """
 
     def ended(self, end: End) -> None:
         """The life is over; called exactly once, and nothing is called after it."""
@@ -101,8 +123,30 @@ class Transport(Protocol):
         False where cancellation is a notification, which the caller then sends.
         """
 
+    def listen(self) -> None:
+        """Open the stream for what the server says unasked (legacy HTTP); elsewhere a no-op.
+
+        Called once an era is legacy and `initialize` was answered.
+        """
+
+    def forget_session(self) -> None:
+        """Send no session id until the next `initialize` gives one (legacy HTTP)."""
+
     async def close(self) -> End:
         """End the life within its bound. Idempotent; callable while sends are stuck."""
+
+
+class Credentials(Protocol):
+    """What authorises requests to one server. Values are secrets."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """For the next request to this server's own origin, and to no other.
+
+        Raises a HostError whose text is masked where they cannot be had.
+        """
+
+    async def rejected(self) -> bool:
+        """The server answered 401 to the last ones. True if there are others, worth one try."""
 
 
 class GroupKeeper(Protocol):

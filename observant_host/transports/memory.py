@@ -84,6 +84,12 @@ class MemoryTransport:
         """Always False: cancellation is a notification."""
         return False
 
+    def listen(self) -> None:
+        """Nothing to open."""
+
+    def forget_session(self) -> None:
+        """Nothing to forget."""
+
     async def close(self) -> End:
         return self.finish("closed", "the peer in memory was closed")
 

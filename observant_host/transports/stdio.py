@@ -131,6 +131,12 @@ class StdioTransport:
         """Always False: on stdio cancellation is a notification."""
         return False
 
+    def listen(self) -> None:
+        """Nothing to open: the server speaks on the same pipe."""
+
+    def forget_session(self) -> None:
+        """Nothing to forget: the process is the session."""
+
     async def close(self) -> End:
         self._closing.set()
         self._drop_outbox()

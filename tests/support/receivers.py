@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from observant_host.transports.base import End, NoiseKind
+    from observant_host.transports.base import Answering, End, NoiseKind
 
 PATIENCE_S = 20
 """How long a test waits for what must come: far beyond a loaded machine's worst."""
@@ -20,14 +20,32 @@ class Recorder:
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
+        self.answering: list[Answering | None] = []
         self.noise: list[tuple[NoiseKind, bytes]] = []
+        self.lost: list[tuple[int, Exception]] = []
         self.ends: list[End] = []
         self.after_end = 0
         self._news = asyncio.Event()
 
-    def frame_received(self, frame: bytes) -> None:
+    def frame_received(self, frame: bytes, answering: Answering | None = None) -> bool:
         self._tell()
         self.frames.append(frame)
+        self.answering.append(answering)
+        if answering is None or answering.request_id is None:
+            return False
+        return self._is_answer_to(answering.request_id, frame)
+
+    @staticmethod
+    def _is_answer_to(request_id: int, frame: bytes) -> bool:
+        try:
+            message = json.loads(frame)
+        except ValueError:
+            return False
+        return (
+            isinstance(message, dict)
+            and message.get("id") == request_id
+            and "method" not in message
+        )
 
     def noise_received(self, kind: NoiseKind, excerpt: bytes) -> None:
         self._tell()
@@ -35,6 +53,7 @@ class Recorder:
 
     def request_lost(self, request_id: int, error: Exception) -> None:
         self._tell()
+        self.lost.append((request_id, error))
 
     def ended(self, end: End) -> None:
         self._tell()
@@ -66,6 +85,11 @@ class Recorder:
 
     async def frame_count(self, count: int) -> None:
         await self.until(lambda recorder: len(recorder.frames) >= count)
+
+    async def loss_of(self, request_id: int) -> Exception:
+        """Why this request got no answer."""
+        await self.until(lambda recorder: request_id in dict(recorder.lost))
+        return dict(self.lost)[request_id]
 
     async def end(self) -> End:
         await self.until(lambda recorder: recorder.ends)

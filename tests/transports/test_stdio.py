@@ -274,7 +274,7 @@ async def test_readers_do_not_inherit_the_context_of_whoever_started_them(
     transport = subject.make()
     recorder = await opened(transport)
     seen = []
-    recorder.frame_received = lambda frame: seen.append(trace.get())  # type: ignore[method-assign] # what it sees is all that matters
+    recorder.frame_received = lambda frame, answering=None: bool(seen.append(trace.get()))  # type: ignore[method-assign] # what it sees is all that matters
     transport.send(request(1, "twice"), expires=FAR)
     await eventually(lambda: len(seen) == 2)
     assert set(seen) == {"none"}

@@ -1,0 +1,1 @@
+"""Streamable HTTP: modern, and the three legacy revisions that have it."""
