@@ -104,7 +104,7 @@ async def test_the_documents_of_the_command_line_come_over_the_private_socket(
         }
         assert json.loads(await client.server("old"))["reason"] == "ambiguous_error"
         for kind in ("tools", "prompts", "resources"):
-            document = json.loads(await client.catalogue(kind))  # type: ignore[arg-type]
+            document = json.loads(await client.catalogue(kind))
             assert len(document[kind]) == 1
         found = json.loads(await client.decisions("old"))
         assert found["server"] == "old"
