@@ -205,6 +205,7 @@ class Telemetry:
     ) -> None:
         self._starter = starter
         self._sinks = tuple(sinks)
+        self._routes: dict[type[Fact], tuple[Sink, ...]] = {}
         self._metrics = metrics
         self._closing = tuple(closing)
         self.wall_ns = wall_ns
@@ -298,7 +299,10 @@ class Telemetry:
         return self._starter.start(fact, parent=parent, links=links, start_ns=start_ns)
 
     def finish(self, done: Finished) -> None:
-        for sink in self._sinks:
+        kind = type(done.fact)
+        if (sinks := self._routes.get(kind)) is None:
+            sinks = self._routes[kind] = tuple(one for one in self._sinks if one.wants(kind))
+        for sink in sinks:
             sink.emit(done)
 
 

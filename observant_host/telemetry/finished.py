@@ -4,63 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from observant_host.telemetry.rules import attributes_of, rule_of, span_name
+import msgspec
+
+from observant_host.telemetry.propagation import Link, TraceContext
+from observant_host.telemetry.rules import SpanEvent, Value, attributes_of, rule_of, span_name
+from observant_host.telemetry.vocabulary import Fact
 
 if TYPE_CHECKING:
-    from observant_host.telemetry.propagation import Link, TraceContext
-    from observant_host.telemetry.rules import Rule, SpanEvent, Value
-    from observant_host.telemetry.vocabulary import Fact
+    from observant_host.telemetry.rules import Rule
 
 
-class Finished:
+class Finished(msgspec.Struct):
     """One fact with its outcome, duration and place in a trace.
 
     `outcome` is a call outcome, or "error" for a failure that is no call's. `inner_ns` is how
-    much of `duration_ns` was spent in requests made inside it. `handle` belongs to the span sink.
+    much of `duration_ns` was spent in requests made inside it. `handle` belongs to the span sink,
+    `known` to `attributes`.
     """
 
-    __slots__ = (
-        "_attributes",
-        "context",
-        "duration_ns",
-        "error_type",
-        "events",
-        "fact",
-        "handle",
-        "inner_ns",
-        "links",
-        "outcome",
-        "parent",
-        "start_ns",
-    )
-
-    def __init__(
-        self,
-        fact: Fact,
-        context: TraceContext,
-        *,
-        outcome: str = "ok",
-        error_type: str | None = None,
-        start_ns: int = 0,
-        duration_ns: int = 0,
-        parent: TraceContext | None = None,
-        links: tuple[Link, ...] = (),
-        events: tuple[SpanEvent, ...] = (),
-        inner_ns: int = 0,
-        handle: object | None = None,
-    ) -> None:
-        self.fact = fact
-        self.context = context
-        self.outcome = outcome
-        self.error_type = error_type
-        self.start_ns = start_ns
-        self.duration_ns = duration_ns
-        self.parent = parent
-        self.links = links
-        self.events = events
-        self.inner_ns = inner_ns
-        self.handle = handle
-        self._attributes: dict[str, Value] | None = None
+    fact: Fact
+    context: TraceContext
+    outcome: str = "ok"
+    error_type: str | None = None
+    start_ns: int = 0
+    duration_ns: int = 0
+    parent: TraceContext | None = None
+    links: tuple[Link, ...] = ()
+    events: tuple[SpanEvent, ...] = ()
+    inner_ns: int = 0
+    handle: object | None = None
+    known: dict[str, Value] | None = None
 
     @property
     def rule(self) -> Rule:
@@ -73,9 +46,9 @@ class Finished:
     @property
     def attributes(self) -> dict[str, Value]:
         """Span attributes by their outward keys; built once, read by several sinks."""
-        if self._attributes is None:
-            self._attributes = attributes_of(self.fact, self.outcome, self.error_type)
-        return self._attributes
+        if self.known is None:
+            self.known = attributes_of(self.fact, self.outcome, self.error_type)
+        return self.known
 
     def __repr__(self) -> str:
         return f"Finished({self.fact!r}, {self.outcome!r}, {self.error_type!r})"
@@ -87,6 +60,9 @@ class Sink(Protocol):
     @property
     def name(self) -> str:
         """One of the vocabulary's sinks: span, metric, log, recorder."""
+
+    def wants(self, kind: type[Fact]) -> bool:
+        """Whether facts of this kind are its business at all; asked once a kind."""
 
     def emit(self, done: Finished) -> None: ...
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from observant_host.telemetry.finished import Finished, Sink
+    from observant_host.telemetry.vocabulary import Fact
 
 FIRST_WAIT_S: Final = 1.0
 LONGEST_WAIT_S: Final = 60.0
@@ -38,6 +39,9 @@ class Guarded:
     @property
     def up(self) -> bool:
         return not self._wait
+
+    def wants(self, kind: type[Fact]) -> bool:
+        return self._sink.wants(kind)
 
     def emit(self, done: Finished) -> None:
         if self._wait and self._monotonic() < self._until:

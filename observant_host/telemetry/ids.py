@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from observant_host.telemetry.propagation import Link, TraceContext, new_span_id, new_trace_id
-from observant_host.telemetry.rules import DECISION_SPANS, span_name
+from observant_host.telemetry.rules import KEPT
 
 if TYPE_CHECKING:
     from observant_host.telemetry.vocabulary import Fact
@@ -38,4 +38,4 @@ class OwnIds:
         return None
 
     def _kept(self, fact: Fact) -> bool:
-        return self._bound > 0 and span_name(fact) in DECISION_SPANS
+        return self._bound > 0 and type(fact) in KEPT

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from observant_host.telemetry.log_lines import LEVELS, Fields, as_json
-from observant_host.telemetry.rules import level_of, rule_of
+from observant_host.telemetry.rules import RULES, level_of, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.finished import Finished
     from observant_host.telemetry.masking import Cleaner
     from observant_host.telemetry.rules import Level
+    from observant_host.telemetry.vocabulary import Fact
 
 BURST: Final = 5
 """Lines of one kind, peer and outcome in a window; the rest is counted."""
@@ -52,6 +53,9 @@ class LogSink:
         self._render = render or as_json
         self._service = service
         self._limiter = _Limiter(monotonic)
+
+    def wants(self, kind: type[Fact]) -> bool:
+        return RULES[kind].log is not None
 
     def emit(self, done: Finished) -> None:
         rule = rule_of(done.fact)

@@ -76,10 +76,11 @@ class MetricSink:
             v.CatalogueRefresh: self._catalogue,
         }
 
+    def wants(self, kind: type[v.Fact]) -> bool:
+        return kind in self._handlers
+
     def emit(self, done: Finished) -> None:
-        handler = self._handlers.get(type(done.fact))
-        if handler is not None:
-            handler(done.fact, done)
+        self._handlers[type(done.fact)](done.fact, done)
 
     def level(self, fact: v.PeerLevel | v.HostLevel, value: float) -> None:
         """Set a gauge, or observe a histogram. An unknown name is a bug: KeyError."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from observant_host.telemetry.background import Background
 from observant_host.telemetry.guard import FIRST_WAIT_S, LONGEST_WAIT_S
+from observant_host.telemetry.rules import RULES
 from observant_host.telemetry.stream_files import StreamFiles
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from observant_host.config import TelemetrySettings
     from observant_host.telemetry.finished import Finished
     from observant_host.telemetry.otlp_json import OtlpJson
+    from observant_host.telemetry.vocabulary import Fact
 
 TRACES_WAITING: Final = 8192
 """Spans of traffic waiting for the thread: more than a second of the fastest host."""
@@ -75,10 +77,11 @@ class Recorder:
         """Spans that could not be kept, since the start."""
         return {name: stream.lost for name, stream in self._streams.items()}
 
+    def wants(self, kind: type[Fact]) -> bool:
+        return RULES[kind].stream is not None
+
     def emit(self, done: Finished) -> None:
-        stream = done.rule.stream
-        if stream is None:
-            return
+        stream = done.rule.stream or "traces"
         urgent = stream == "decisions"
         if not urgent and self._thread.waiting >= TRACES_WAITING:
             self._streams[stream].lost += 1

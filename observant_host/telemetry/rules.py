@@ -168,6 +168,9 @@ DECISION_SPANS: Final = frozenset(
 ) | {"observant_host.peer.start", "observant_host.deadline"}
 """Spans that no sampling ratio ever touches."""
 
+KEPT: Final = frozenset(kind for kind, rule in RULES.items() if rule.span in DECISION_SPANS)
+"""The facts behind those spans."""
+
 _KEYS: Final[dict[type[v.Fact], tuple[tuple[str, str], ...]]] = {}
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.recorder import Recorder
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.scrape import SelfReport
+    from observant_host.telemetry.vocabulary import Fact
 
 SERVICE: Final = "observant-host"
 
@@ -186,6 +187,9 @@ class _Capture:
 
     def __init__(self) -> None:
         self.all: list[Finished] = []
+
+    def wants(self, kind: type[Fact]) -> bool:
+        return True
 
     def emit(self, done: Finished) -> None:
         self.all.append(done)

@@ -16,7 +16,14 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.propagation import TraceContext
-from observant_host.telemetry.rules import DECISION_SPANS, events_of, is_error, rule_of, span_name
+from observant_host.telemetry.rules import (
+    KEPT,
+    RULES,
+    events_of,
+    is_error,
+    rule_of,
+    span_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,12 +70,11 @@ class SpanSink:
     def start(
         self, fact: Fact, *, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
     ) -> tuple[TraceContext, object | None]:
-        name = span_name(fact)
-        if parent is not None and not parent.sampled and name not in DECISION_SPANS:
+        if parent is not None and not parent.sampled and type(fact) not in KEPT:
             return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
         try:
             span = self._tracer.start_span(
-                name,
+                span_name(fact),
                 _context_of(parent),
                 _KINDS[rule_of(fact).kind],
                 links=[_link(link) for link in links] if links else None,
@@ -86,6 +92,9 @@ class SpanSink:
     def ambient(self) -> TraceContext | None:
         span = trace.get_current_span()
         return _seen(span) if span.get_span_context().is_valid else None
+
+    def wants(self, kind: type[Fact]) -> bool:
+        return RULES[kind].span is not None
 
     def emit(self, done: Finished) -> None:
         span = done.handle

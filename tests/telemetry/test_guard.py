@@ -18,6 +18,9 @@ class Broken:
         self.broken = True
         self.asked = 0
 
+    def wants(self, kind: object) -> bool:
+        return True
+
     def emit(self, done: object) -> None:
         self.asked += 1
         if self.broken:

@@ -32,6 +32,9 @@ class Keep:
     def __init__(self) -> None:
         self.done: list[Finished] = []
 
+    def wants(self, kind: type[Fact]) -> bool:
+        return True
+
     def emit(self, done: Finished) -> None:
         self.done.append(done)
 
