@@ -48,7 +48,8 @@ def main() -> int:
     pure_percent, others_percent = percent(list(pure.values())), percent(list(others.values()))
     print(f"pure rooms: {pure_percent:.2f} % of {len(pure)} files, {excluded} lines excluded")
     print(f"the others: {others_percent:.2f} % of {len(others)} files")
-    for name, file in sorted(others.items(), key=lambda item: percent([item[1]]))[:8]:
+    counted = [one for one in others.items() if one[1]["summary"]["num_statements"]]
+    for name, file in sorted(counted, key=lambda item: percent([item[1]]))[:8]:
         print(f"  {percent([file]):6.2f} %  {name}")
     return int(bool(incomplete) or others_percent < OTHERS_AT_LEAST)
 
