@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from observant_host.errors import QueueFull, RpcError, Unavailable
+from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
     from observant_host.errors import Delivery, Fault, TransportError
@@ -57,7 +56,7 @@ def rpc_error(error: Error, masker: Masker) -> RpcError:
     data: Any = None
     if error.data is not None:
         try:
-            data = msgspec.json.decode(masker.bytes(bytes(error.data)))
-        except (msgspec.DecodeError, RecursionError):
+            data = decode_value(masker.bytes(bytes(error.data)))
+        except (ValueError, RecursionError):
             data = None
     return RpcError(error.code, masker.text(error.message), data)

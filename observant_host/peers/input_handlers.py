@@ -14,6 +14,8 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Raw
 
+from observant_host.wire.values import decode_value
+
 InputKind = Literal["elicitation", "sampling", "roots"]
 
 KINDS: Final[Mapping[str, InputKind]] = {
@@ -39,8 +41,14 @@ class InputRequest(msgspec.Struct, frozen=True, kw_only=True):
     params: Raw
 
     def decoded(self) -> dict[str, Any]:
-        """`params` as an object; {} where the server sent none."""
-        value = msgspec.json.decode(self.params)
+        """`params` as an object; {} where the server sent none.
+
+        Raises ValueError where they are nested too deeply to be decoded here.
+        """
+        try:
+            value = decode_value(self.params)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
         return value if isinstance(value, dict) else {}
 
 
@@ -79,14 +87,18 @@ class InputHandlers(msgspec.Struct, frozen=True):
 NO_HANDLERS: Final = InputHandlers()
 
 
-def forbidden(kind: InputKind, params: Mapping[str, Any]) -> str | None:
-    """Why this request breaks what we declared (a sentence), or None.
+def forbidden(request: InputRequest) -> str | None:
+    """Why this request is unusable or breaks what we declared (a sentence), or None.
 
     Source: MCP 2026-07-28 client/elicitation › Safe URL Handling, client/sampling › Capabilities.
     """
-    if kind == "sampling" and ("tools" in params or "toolChoice" in params):
+    try:
+        params = request.decoded()
+    except ValueError as error:
+        return f"what it asked cannot be decoded ({error})"
+    if request.kind == "sampling" and ("tools" in params or "toolChoice" in params):
         return "it asked for sampling with tools, which was not declared"
-    if kind == "elicitation":
+    if request.kind == "elicitation":
         return _forbidden_elicitation(params)
     return None
 

@@ -148,7 +148,7 @@ class InputRounds:
             method=embedded.method,
             params=embedded.params if embedded.params is not None else Raw(b"{}"),
         )
-        problem = forbidden(kind, request.decoded())
+        problem = forbidden(request)
         if problem is not None:
             raise self._refused(problem)
         return request, handler

@@ -120,7 +120,7 @@ class ServerRequests:
         )
         fact = self._fact(request.method)
         with self._telemetry.operation(fact) as op:
-            problem = forbidden(kind, asked.decoded())
+            problem = forbidden(asked)
             if problem is not None:
                 op.end_as("invalid", "invalid_params")
                 return jsonrpc.encode_error(request.id, INVALID_PARAMS, problem)
@@ -162,7 +162,7 @@ def _key(request_id: int | str) -> tuple[type, int | str]:
 def _cancelled_id(params: Raw | None) -> int | str | None:
     try:
         told = msgspec.json.decode(params) if params is not None else None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     wanted = told.get("requestId") if isinstance(told, Mapping) else None
     is_id = isinstance(wanted, int | str) and not isinstance(wanted, bool)

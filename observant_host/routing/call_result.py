@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from observant_host.errors import CallFacts, RpcError
+from observant_host.errors import CallFacts, InvalidResult, RpcError
+from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -77,10 +76,26 @@ class CallResult:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The whole result object, decoded once. Do not change it."""
+        """The whole result object, decoded once. Do not change it.
+
+        A number beyond the range of floats comes as a Decimal. Raises InvalidResult where the
+        result is nested too deeply to be decoded here (`raw` has it all the same); so do the views
+        below.
+        """
         if self._data is None:
-            self._data = msgspec.json.decode(self._raw, type=dict[str, Any])
+            self._data = self._decoded()
         return self._data
+
+    def _decoded(self) -> dict[str, Any]:
+        try:
+            value = decode_value(self._raw)
+        except (ValueError, RecursionError) as error:
+            raise InvalidResult(
+                f"the result of {self.name} cannot be decoded ({error}); `raw` holds its bytes"
+            ) from error
+        if not isinstance(value, dict):
+            raise InvalidResult(f"the result of {self.name} is no JSON object")
+        return value
 
     @property
     def content(self) -> list[Any]:

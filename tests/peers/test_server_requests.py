@@ -6,11 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from observant_host.peers.input_handlers import (
     InputDeclined,
     InputHandlers,
     InputRequest,
+    forbidden,
 )
 from observant_host.peers.server_requests import MAX_RUNNING
 from tests.peers.desk import Desk
@@ -31,6 +33,14 @@ async def decline(_request: InputRequest) -> dict[str, Any]:
 
 async def fail(_request: InputRequest) -> dict[str, Any]:
     raise ValueError("the program's bug")
+
+
+@pytest.mark.parametrize("depth", [1, 5000])
+def test_a_wish_is_judged_whatever_numbers_and_depth_it_has(depth: int) -> None:
+    params = Raw(b'{"n":1e400,"deep":%b}' % (b"[" * depth + b"]" * depth))
+    wish = InputRequest(server="s", kind="elicitation", method="elicitation/create", params=params)
+    problem = forbidden(wish)
+    assert problem is None if depth == 1 else "nested" in (problem or "")
 
 
 async def test_ping_is_answered_also_while_initialize_is_pending_but_not_before() -> None:

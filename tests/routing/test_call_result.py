@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import Raw
 
-from observant_host.errors import CallFacts, CallTimeout, InvalidCall, RpcError, Unavailable
+from observant_host.errors import (
+    CallFacts,
+    CallTimeout,
+    InvalidCall,
+    InvalidResult,
+    RpcError,
+    Unavailable,
+)
 from observant_host.routing.call_result import CallResult, cancelled_json, error_json
 
 CALL = CallFacts("b/get", "b", "get", 2, "modern", 12.3456, "0" * 31 + "1")
@@ -59,6 +67,22 @@ def test_a_missing_content_is_an_empty_list(data: bytes) -> None:
 def test_structured_content_null_is_not_absent(data: bytes, value: Any, *, has: bool) -> None:
     assert result(data).has_structured_content is has
     assert result(data).structured_content == value
+
+
+def test_a_number_beyond_floats_costs_no_text_and_never_becomes_an_infinity() -> None:
+    data = b'{"content":[{"type":"text","text":"ids"}],"structuredContent":{"n":1e400,"id":%d}}'
+    answered = result(data % (2**64 - 1))
+    assert answered.text == "ids"
+    assert answered.structured_content == {"n": Decimal("1e400"), "id": 2**64 - 1}
+    assert b'"n":1e400' in msgspec.json.encode(answered.to_json())
+
+
+@pytest.mark.parametrize("data", [b'{"content":%b}' % (b"[" * 5000 + b"]" * 5000), b"[]"])
+def test_what_no_view_can_show_is_an_error_of_ours_and_still_there_as_bytes(data: bytes) -> None:
+    answered = result(data)
+    with pytest.raises(InvalidResult, match="b/get"):
+        _ = answered.text
+    assert answered.raw == data
 
 
 def test_the_json_of_an_answered_call_holds_the_result_untouched() -> None:
