@@ -22,10 +22,13 @@ Each class carries `error_type`, a low-cardinality label for spans and metrics. 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+MAX_SHOWN: Final = 256
+"""Characters of a server's odd error in a sentence; all of it is in `data`."""
 
 Delivery = Literal["not_sent", "sent_no_reply", "replied"]
 Fault = Literal["none", "caller", "peer", "host", "policy"]
@@ -174,7 +177,8 @@ class CallError(HostError):
 
 
 class RpcError(CallError):
-    """The peer's JSON-RPC error, as it came. `code` is 0 where the peer sent no integer."""
+    """The peer's JSON-RPC error, as it came. `code` is 0 where the peer sent no integer; `data` is
+    then the whole error object."""
 
     error_type = "rpc_error"
     outcome = "rpc_error"
@@ -184,10 +188,15 @@ class RpcError(CallError):
         self.rpc_message = message
         self.data = data
         super().__init__(
-            f"the server answered with error {code}: {message}",
+            f"the server answered with error {code}: {message or _without_message(data)}",
             delivery="replied",
             fault="caller" if code == -32602 else "peer",
         )
+
+
+def _without_message(data: Any) -> str:
+    shown = "" if data is None else f", only {data!r}"
+    return f"it gave no message{shown[:MAX_SHOWN]}"
 
 
 class InvalidCall(CallError):

@@ -44,7 +44,9 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 class Error(msgspec.Struct, frozen=True, gc=False):
     """`code` is 0 and `message` "" where the peer sent no integer or no string.
 
-    `id` is None for an explicit null and for an absent id.
+    Where the code was no integer, or there is neither message nor data, `data` is the whole error
+    as it was sent, so that nothing of it is lost. `id` is None for an explicit null and for an
+    absent id.
     """
 
     id: Id
@@ -274,10 +276,15 @@ def _read_error(raw: Raw) -> _ErrorBody:
     try:
         body = _error_body(raw)
     except (msgspec.MsgspecError, RecursionError):
-        return _ErrorBody(0, "")
-    body.code = body.code if type(body.code) is int else 0
-    body.message = body.message if isinstance(body.message, str) else ""
-    return body
+        return _ErrorBody(0, "", raw)
+    if type(body.code) is int and isinstance(body.message, str):
+        return body
+    message = body.message if isinstance(body.message, str) else ""
+    if type(body.code) is not int:
+        return _ErrorBody(0, message, raw)
+    if body.data is UNSET and body.code not in MODERN_ERRORS:
+        return _ErrorBody(body.code, message, raw)
+    return _ErrorBody(body.code, message, body.data)
 
 
 def _readable(request_id: Any) -> Id:

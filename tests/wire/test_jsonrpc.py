@@ -148,6 +148,30 @@ def test_an_error_of_any_shape_is_an_error(error: str, code: int, message: str) 
     assert (decoded.code, decoded.message) in ((code, message), (int("9" * 30), ""))
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        '{"code":"E_FAIL","detail":["x"]}',
+        '{"code":"E_FAIL","message":"no","data":{"a":1}}',
+        '{"code":-5,"detail":"x"}',
+        '"text"',
+    ],
+)
+def test_nothing_of_an_odd_error_is_lost(error: str) -> None:
+    decoded = one(f'{{"jsonrpc":"2.0","id":7,"error":{error}}}')
+    assert isinstance(decoded, Error)
+    assert decoded.data is not None
+    assert bytes(decoded.data).decode() == error
+
+
+def test_a_recognised_error_without_a_message_keeps_its_own_data() -> None:
+    decoded = one('{"jsonrpc":"2.0","id":7,"error":{"code":-32022,"data":{"supported":[]}}}')
+    assert isinstance(decoded, Error)
+    assert decoded.data is not None
+    assert bytes(decoded.data) == b'{"supported":[]}'
+    assert one('{"jsonrpc":"2.0","id":7,"error":{"code":-32022}}') == Error(7, -32022, "")
+
+
 def test_an_error_of_null_beside_a_result_is_success() -> None:
     assert isinstance(one('{"jsonrpc":"2.0","id":7,"result":{},"error":null}'), Result)
 
