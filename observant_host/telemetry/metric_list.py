@@ -7,20 +7,23 @@ series first seen at 1 has an increase of 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 import msgspec
 
 from observant_host.decisions.terms import (
-    Cause,
-    Direction,
-    Era,
     LegacyProbeOutcome,
-    PeerState,
     ProbeOutcome,
     Reason,
     RestartReason,
+)
+from observant_host.telemetry.label_values import (
+    ALLOWED,
+    DENIAL_REASONS,
+    OUTCOMES,
+    RETRY_REASONS,
+    every,
 )
 
 PREFIX: Final = "observant_host_"
@@ -52,69 +55,6 @@ CALL_BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 OVERHEAD_BUCKETS: Final = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 SEMCONV_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-
-OUTCOMES: Final = (
-    *("ok", "tool_error", "rpc_error", "invalid", "unavailable", "timeout", "cancelled"),
-    "error",
-)
-FAULTS: Final = ("none", "caller", "peer", "host", "policy")
-SCOPES: Final = ("queue", "connect", "probe", "attempt", "call", "list", "ack", "shutdown")
-RETRY_REASONS: Final = (
-    *("not_sent", "lost", "header_mismatch", "session_lost", "rate_limited"),
-    "input_round",
-)
-DENIAL_REASONS: Final = ("not_idempotent", "budget", "deadline", "unavailable")
-SINKS: Final = ("span", "metric", "log", "recorder", "otlp")
-STREAMS: Final = ("decisions", "traces")
-SPAN_RESULTS: Final = ("exported", "failed", "dropped")
-METHODS: Final = (
-    *("server/discover", "initialize", "ping", "subscriptions/listen", "completion/complete"),
-    *("tools/list", "tools/call", "prompts/list", "prompts/get", "logging/setLevel"),
-    *("resources/list", "resources/read", "resources/templates/list"),
-    *("resources/subscribe", "resources/unsubscribe"),
-    *("tasks/get", "tasks/update", "tasks/cancel", "tasks/result", "tasks/list"),
-)
-RPC_CODES: Final = (
-    *("-32700", "-32600", "-32601", "-32602", "-32603"),
-    *("-32020", "-32021", "-32022"),
-)
-ERROR_TYPES: Final = (
-    *("", *RPC_CODES, "rpc_error", "tool_error", "timeout", "cancelled", "unavailable"),
-    *("invalid_call", "invalid_result", "input_refused", "call_error", "transport_error"),
-    *("transport_closed", "spawn_failed", "queue_full"),
-)
-NOISE: Final = (
-    *("not_json", "oversized", "unterminated", "message_flood"),
-    *("late_reply", "duplicate_reply", "foreign_reply", "no_id_reply", "broken_reply"),
-    *("request_from_modern_server", "request_from_unknown_server", "server_request_id_reused"),
-    *("cancelled_unknown_request", "answer_failed", "notification_unknown"),
-    *("progress_unexpected", "progress_callback_failed", "write_queue_full", "write_after_end"),
-)
-STAGES: Final = ("host", "queue")
-
-
-def _all(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(str(value) for value in values)
-
-
-ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
-    "state": _all(PeerState),
-    "to": _all(PeerState),
-    "cause": _all(Cause),
-    "era": _all(Era),
-    "direction": _all(Direction),
-    "expected": ("true", "false"),
-    "fault": FAULTS,
-    "scope": SCOPES,
-    "stage": STAGES,
-    "sink": SINKS,
-    "stream": STREAMS,
-    "result": SPAN_RESULTS,
-    "mcp_method_name": METHODS,
-    "error_type": ERROR_TYPES,
-    "kind": NOISE,
-}
-"""Labels that mean the same everywhere."""
 
 
 def _metric(
@@ -200,7 +140,7 @@ _LISTED: Final = (
         "counter",
         "Era probes (server/discover) by outcome.",
         *("peer", "outcome"),
-        outcome=_all(ProbeOutcome),
+        outcome=every(ProbeOutcome),
         eager=(("ok",), ("timeout",), ("error",), ("closed",)),
     ),
     _metric(
@@ -208,7 +148,7 @@ _LISTED: Final = (
         "counter",
         "Legacy handshakes (initialize) by outcome.",
         *("peer", "outcome"),
-        outcome=_all(LegacyProbeOutcome),
+        outcome=every(LegacyProbeOutcome),
     ),
     _metric(
         "probe_duration_seconds",
@@ -228,7 +168,7 @@ _LISTED: Final = (
         "counter",
         "Era decisions by reason, direction, and whether they were expected.",
         *("reason", "direction", "expected"),
-        reason=_all(Reason),
+        reason=every(Reason),
     ),
     # Calls.
     _metric(
@@ -313,7 +253,7 @@ _LISTED: Final = (
         "counter",
         "Lives that were begun again, by reason.",
         "reason",
-        reason=_all(RestartReason),
+        reason=every(RestartReason),
     ),
     _metric(
         "peer_transitions_total",

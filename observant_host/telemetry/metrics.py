@@ -13,12 +13,10 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from observant_host.telemetry import vocabulary as v
 from observant_host.telemetry.children import Children
+from observant_host.telemetry.label_values import ERROR_TYPES, METHODS, NOISE
 from observant_host.telemetry.metric_list import (
-    ERROR_TYPES,
-    METHODS,
     METRICS,
     NO_PEER,
-    NOISE,
     OTHER,
     OTHER_TOOL,
     PREFIX,

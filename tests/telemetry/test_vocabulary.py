@@ -11,7 +11,8 @@ from observant_host.errors import RpcError
 from observant_host.telemetry import vocabulary as v
 from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.ids import OwnIds
-from observant_host.telemetry.metric_list import METRICS, NOISE, NOT_YET_EMITTED, SNAPSHOT
+from observant_host.telemetry.label_values import NOISE
+from observant_host.telemetry.metric_list import METRICS, NOT_YET_EMITTED, SNAPSHOT
 from observant_host.telemetry.metrics import MetricSink
 from observant_host.telemetry.rules import DECISION_SPANS, RULES, keys_of, span_name
 from observant_host.telemetry.scrape import SelfReport
