@@ -8,6 +8,7 @@ Source: MCP 2026-07-28 basic/patterns/progress, server/utilities/logging.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -32,8 +33,9 @@ LIST_CHANGED: Final[dict[str, ListKind]] = {
     "notifications/resources/list_changed": "resources",
 }
 
-MESSAGES_PER_SECOND: Final = 10
-"""Log messages of one server that are told further; a flood of 20,000 must not become our own."""
+TOLD_PER_SECOND: Final = 10
+"""Notifications of one method of one server that are told further: neither 20,000 log messages nor
+500 changed lists in one burst may become a flood of our own. Each still has its effect."""
 
 
 class ProgressNote(msgspec.Struct, frozen=True):
@@ -85,7 +87,7 @@ class Notices:
         self._on_list_changed = on_list_changed
         self._on_cancelled = on_cancelled
         self._second = 0.0
-        self._told = 0
+        self._told: Counter[str] = Counter()
 
     def received(self, note: Notification, *, era: str) -> None:
         """Dispatch one; `era` is "modern", "legacy" or "unknown"."""
@@ -98,23 +100,22 @@ class Notices:
             self._told_us(note.method, era)
             self._on_list_changed(kind)
         elif note.method == "notifications/message":
-            self._log_message(note.method, era)
+            self._told_us(note.method, era)
         elif note.method == "notifications/cancelled" and era == "legacy":
             self._on_cancelled(note.params)
         else:
             self._drop("notification_unknown")
 
-    def _log_message(self, method: str, era: str) -> None:
+    def _told_us(self, method: str, era: str) -> None:
+        """`method` is one of the four that are known here, so the counters are bounded."""
         now = self._clock.monotonic()
         if now - self._second >= 1.0:
-            self._second, self._told = now, 0
-        self._told += 1
-        if self._told > MESSAGES_PER_SECOND:
+            self._second = now
+            self._told.clear()
+        self._told[method] += 1
+        if self._told[method] > TOLD_PER_SECOND:
             self._drop("message_flood")
-        else:
-            self._told_us(method, era)
-
-    def _told_us(self, method: str, era: str) -> None:
+            return
         self._telemetry.count(
             ServerMessage(peer=self._server, method=method, era=era, request=False)
         )

@@ -373,6 +373,23 @@ async def test_notifications_are_dispatched_or_counted_and_a_flood_stays_bounded
     assert desk.listener.traffic == 204
 
 
+async def test_a_storm_of_changes_is_told_a_few_times_and_has_its_effect_each_time() -> None:
+    desk = await Desk().modern()
+    storm = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    for _ in range(500):
+        desk.say(storm)
+    desk.say({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
+    await desk.settle()
+    told = [fact.method for fact in desk.facts(ServerMessage)]
+    assert told == [storm["method"]] * 10 + ["notifications/message"]
+    assert desk.drops() == ["message_flood"] * 490
+    assert desk.listener.changed == ["tools"] * 500
+    await desk.clock.advance(1.0)
+    desk.say(storm)
+    await desk.settle()
+    assert len(desk.facts(ServerMessage)) == 12
+
+
 async def test_each_request_is_one_operation_with_its_end() -> None:
     desk = await Desk().modern()
     task = call(desk, target="echo", purpose="call", attempt=2, round=1)
