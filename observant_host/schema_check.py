@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import jsonschema_rs
 import msgspec
 from msgspec import Raw
+
+from observant_host.decisions.schema_steps import steps_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,6 +36,12 @@ MAX_VALIDATOR_BYTES: Final = 256 * 1024
 """Schemas that are kept compiled; with the 128 of them, bounds what the cache can hold."""
 MAX_VERDICTS: Final = 20_000
 """Two full catalogues of remembered verdicts, so that listing again compiles nothing."""
+MAX_JUDGED_BYTES: Final = 4 * 1024 * 1024
+"""Of one structured content: larger ones are data, which no model reads as a whole."""
+FEW_STEPS: Final = 5_000
+"""Pairs of a subschema and a value that are looked at while others wait: some 5 ms."""
+MAX_STEPS: Final = 200_000
+"""The most for one check, aside from the event loop: a fifth of a second."""
 MAX_SENTENCE: Final = 300
 
 _DEFAULT_DIALECT: Final = "json-schema.org/draft/2020-12/schema"
@@ -50,7 +58,6 @@ _UNDECLARED: Final = (
     jsonschema_rs.Draft4Validator,
 )
 _LINEAR: Final = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
-_REFERENCES: Final = (b'"$ref"', b'"$dynamicRef"', b'"$recursiveRef"')
 
 _verdicts: dict[bytes, str | None] = {}
 
@@ -73,16 +80,53 @@ def input_schema_problem(schema: Raw | None) -> str | None:
     return _verdicts[key]
 
 
-def check_structured(schema: Raw, value: Raw) -> str | None:
-    """A sentence why `value` breaks the (output) `schema`; None if it fits or cannot be judged.
+ProblemKind = Literal["mismatch", "missing", "unusable_schema", "not_judged"]
 
-    Not judged: a schema that is itself unusable, and one with references, whose evaluation can
-    take exponential time however small it is. Without them the work is bounded by the sizes.
+
+class OutputProblem(msgspec.Struct, frozen=True):
+    """Why structured content is not known to fit: it does not ("mismatch"), it is absent
+    ("missing"), nobody could fit it ("unusable_schema"), or judging it could take too long
+    ("not_judged"). `detail` is a sentence and may quote the content."""
+
+    kind: ProblemKind
+    detail: str
+
+
+def check_output(schema: Raw, value: Raw | None, *, steps: int = MAX_STEPS) -> OutputProblem | None:
+    """What is wrong with `structuredContent` (None: absent) beside its tool's `outputSchema`.
+
+    `steps` bounds the work. Never raises, never fetches.
     """
     data = bytes(schema)
-    if len(data) > MAX_VALIDATOR_BYTES or any(word in data for word in _REFERENCES):
-        return None
-    return _guarded(_structured_problem, data, bytes(value))
+    if len(data) > MAX_VALIDATOR_BYTES:
+        return OutputProblem("not_judged", f"its schema has more than {MAX_VALIDATOR_BYTES} bytes")
+    compiled = _validator(data)
+    if compiled.problem is not None:
+        return OutputProblem("unusable_schema", f"`outputSchema`: {compiled.problem}")
+    if value is None:
+        return OutputProblem("missing", "`structuredContent` is missing beside an `outputSchema`")
+    if len(bytes(value)) > MAX_JUDGED_BYTES:
+        return OutputProblem("not_judged", f"it has more than {MAX_JUDGED_BYTES} bytes")
+    return _judged(compiled, bytes(value), steps)
+
+
+def check_structured(schema: Raw, value: Raw) -> str | None:
+    """A sentence why `value` breaks the `schema`; None if it fits or cannot be judged."""
+    problem = check_output(schema, value)
+    return problem.detail if problem is not None and problem.kind == "mismatch" else None
+
+
+def _judged(compiled: _Compiled, data: bytes, steps: int) -> OutputProblem | None:
+    try:
+        value = msgspec.json.decode(data)
+    except (ValueError, RecursionError) as error:
+        return OutputProblem("not_judged", f"it cannot be decoded here ({error})")
+    if isinstance(value, dict | list) and (size := _size_problem(value)) is not None:
+        return OutputProblem("not_judged", size)
+    if not steps_within(compiled.root, value, budget=steps):
+        return OutputProblem("not_judged", f"its schema asks for more than {steps} steps")
+    said = _guarded(_first_error, compiled.validator, value)
+    return None if said is None else OutputProblem("mismatch", said)
 
 
 def _guarded(judge: Callable[..., str | None], *data: bytes) -> str | None:
@@ -190,28 +234,44 @@ def _without_patterns(value: Any) -> Any:
     return plain
 
 
-def _structured_problem(schema: bytes, value: bytes) -> str | None:
-    validator = _validator(schema)
-    if validator is None:
-        return None
-    instance = msgspec.json.decode(value)
-    if isinstance(instance, dict | list) and _size_problem(instance) is not None:
-        return None
-    for error in validator.iter_errors(instance):
+def _first_error(validator: Any, value: Any) -> str | None:
+    for error in validator.iter_errors(value):
         return _sentence(error)
     return None
 
 
+class _Compiled(msgspec.Struct, frozen=True):
+    root: Any
+    validator: Any = None
+    problem: str | None = None
+
+
 @lru_cache(maxsize=128)
-def _validator(schema: bytes) -> Any:
-    """Compiled once per schema; None where it cannot be."""
+def _validator(schema: bytes) -> _Compiled:
+    """Compiled once per schema, or why it cannot be."""
     try:
         root = msgspec.json.decode(schema)
-        if isinstance(root, dict) and _size_problem(root) is not None:
-            return None
-        return jsonschema_rs.validator_for(root, pattern_options=_LINEAR, offline=True)
-    except (ValueError, TypeError, RecursionError):
-        return None
+        if isinstance(root, dict | list) and (problem := _size_problem(root)) is not None:
+            return _Compiled(root, problem=problem)
+        draft = _draft_of(root)
+        if isinstance(draft, str):
+            return _Compiled(root, problem=draft)
+        return _Compiled(root, draft(root, pattern_options=_LINEAR, offline=True))
+    except (ValueError, TypeError, RecursionError, jsonschema_rs.ReferencingError) as error:
+        return _Compiled(None, problem=_sentence(error))
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        return _Compiled(None, problem="it cannot be read by the schema library")
+
+
+def _draft_of(root: Any) -> Callable[..., Any] | str:
+    """The validator of the declared dialect (2020-12 where none is), or a problem."""
+    declared = root.get("$schema", _DEFAULT_DIALECT) if isinstance(root, dict) else _DEFAULT_DIALECT
+    if not isinstance(declared, str):
+        return "`$schema` is not a string"
+    dialect = declared.removesuffix("#").removeprefix("https://").removeprefix("http://")
+    return _DIALECTS.get(dialect) or f"dialect not supported: {declared[:MAX_SENTENCE]}"
 
 
 def _sentence(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from observant_host import schema_check
-from observant_host.schema_check import check_structured, input_schema_problem
+from observant_host.schema_check import check_output, check_structured, input_schema_problem
 
 OBJECT = {"type": "object"}
 
@@ -220,3 +220,74 @@ JSON = st.recursive(
 def test_no_schema_whatever_raises(schema: dict[str, Any]) -> None:
     input_schema_problem(raw({"type": "object", **schema}))
     check_structured(raw(schema), raw(schema))
+
+
+# beside an outputSchema
+
+PYDANTIC = {
+    "type": "object",
+    "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "number"}}}},
+    "properties": {"at": {"$ref": "#/$defs/Point"}},
+    "required": ["at"],
+}
+
+
+def kind(schema: Any, value: Any, **options: Any) -> str | None:
+    problem = check_output(raw(schema), None if value is ABSENT else raw(value), **options)
+    return None if problem is None else problem.kind
+
+
+ABSENT: Any = object()
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        ({"type": "null"}, None, None),
+        ({"type": "null"}, ABSENT, "missing"),
+        ({"type": "array", "items": {"type": "integer"}}, [1, 2], None),
+        ({"type": "array", "items": {"type": "integer"}}, [1, "2"], "mismatch"),
+        (PYDANTIC, {"at": {"x": 1.5}}, None),
+        (PYDANTIC, {"at": {"x": "1.5"}}, "mismatch"),
+        (PYDANTIC, {}, "mismatch"),
+        (True, {"a": 1}, None),
+        (False, {"a": 1}, "mismatch"),
+        ({"$schema": "http://example.com/mine"}, {}, "unusable_schema"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}, {}, None),
+        ({"$ref": "http://127.0.0.1:9/x"}, {}, "unusable_schema"),
+        ({"$ref": "#/$defs/none"}, {}, "unusable_schema"),
+        ({"type": "objekt"}, {}, "unusable_schema"),
+        ("text", {}, "unusable_schema"),
+    ],
+)
+def test_what_a_tool_promised_is_compared_with_what_it_sent(
+    schema: Any, value: Any, expected: str | None
+) -> None:
+    assert kind(schema, value) == expected
+
+
+def test_an_unsupported_dialect_is_called_that() -> None:
+    problem = check_output(raw({"$schema": "http://example.com/mine"}), raw({}))
+    assert problem is not None
+    assert "dialect not supported: http://example.com/mine" in problem.detail
+
+
+def test_what_could_take_too_long_is_not_judged() -> None:
+    bomb = {
+        "$ref": "#/$defs/a0",
+        "$defs": {
+            **{f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(40)},
+            "a40": {},
+        },
+    }
+    assert kind(bomb, {}) == "not_judged"
+    assert kind({"items": {}}, [1] * 100, steps=50) == "not_judged"
+    assert kind({"items": {}}, [1] * 100, steps=200) is None
+    assert kind({}, "x" * schema_check.MAX_JUDGED_BYTES) == "not_judged"
+    large = {"enum": ["x" * schema_check.MAX_VALIDATOR_BYTES]}
+    assert kind(large, {}) == "not_judged"
+    deep: Any = 1
+    for _ in range(200):
+        deep = [deep]
+    assert kind({}, deep) == "not_judged"
+    assert check_output(raw({}), Raw(b"[1e999]")) is not None
