@@ -9,6 +9,8 @@ import msgspec
 FIRST_SPACING_S: Final = 0.1
 MAX_SPACING_S: Final = 30.0
 """A server that says "changed" without end costs at most one list in this time."""
+CHATTY_SPACING_S: Final = 3.0
+"""A spacing that is only reached by five changes without a quiet time between them."""
 QUIET_S: Final = 60.0
 """Without a change for so long, the next one is read at once again."""
 
@@ -22,6 +24,11 @@ class Relisting(msgspec.Struct, frozen=True):
     def wait_s(self, now_s: float) -> float:
         """Seconds until the lists may be read again; 0 where they may now."""
         return max(0.0, self.last_s + self.spacing_s - now_s)
+
+    @property
+    def chatty(self) -> bool:
+        """Whether the server says so often that its lists changed that a person should know."""
+        return self.spacing_s >= CHATTY_SPACING_S
 
     def read(self, now_s: float) -> Relisting:
         """After one more reading that a change asked for."""

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from observant_host.decisions import backoff
+from observant_host.decisions.listing_flaws import Flaws, flaws
 from observant_host.decisions.peer_states import Happened
 from observant_host.decisions.relisting import Relisting
 from observant_host.decisions.terms import Era, Reason, Trigger
 from observant_host.errors import Unavailable
 from observant_host.peers.discovery import list_everything
 from observant_host.peers.pages import ListBounds
+from observant_host.telemetry.vocabulary import ListingFlawed
 from observant_host.timing.tasks import Signal, wait_any
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class Serving:
         self._failures = 0
         self._retry_at = math.inf
         self._ready_at: float | None = None
+        self._told = Flaws()
 
     async def list(self, trigger: Trigger) -> None:
         """Read all lists, become ready (or degraded). Ends early with the life or its era."""
@@ -89,16 +92,32 @@ class Serving:
     def _say(self) -> None:
         """State and sentence of this moment: ready, or degraded with what is not as it should."""
         record = self._record
-        problem = self._problem()
         self._around.memory.was_ready(record.server)
         tools = len(record.listing.tools) if record.listing is not None else 0
-        sentence = f"{record.era} {record.version}, {tools} tool{'' if tools == 1 else 's'}"
+        parts = [f"{record.era} {record.version}, {tools} tool{'' if tools == 1 else 's'}"]
+        parts += [problem] if (problem := self._problem()) else []
+        parts += [found] if (found := self._flaws().sentence()) else []
         record.happened(
             Happened.LISTED_IN_PART if problem else Happened.LISTED,
             reason=Reason.ALLOWANCE_EXPIRED if self._expired() else self._reason,
-            detail=f"{sentence}; {problem}" if problem else sentence,
+            detail="; ".join(parts),
         )
         self._around.changed(record.server.name)
+
+    def _flaws(self) -> Flaws:
+        """What is wrong with the lists; told when it changed."""
+        found = flaws(self._record.listing, chatty=self._relisting.chatty)
+        if found and found != self._told:
+            self._around.telemetry.count(
+                ListingFlawed(
+                    peer=self._record.server.name,
+                    detail=found.detail,
+                    excluded=found.excluded,
+                    left_out=found.left_out,
+                )
+            )
+        self._told = found
+        return found
 
     def _problem(self) -> str | None:
         listing = self._record.listing
@@ -108,7 +127,7 @@ class Serving:
                 "initialize is refused; renew legacy_expires or move it to a modern version"
             )
         if listing is not None and not listing.complete:
-            return "a list could not be read and is tried again; see its stderr or the record"
+            return "a list could not be read and is tried again"
         return None
 
     def _expired(self) -> bool:

@@ -97,6 +97,9 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         group="catalogue",
         keys={"version": PREFIX + "catalogue.version"},
     ),
+    v.ListingFlawed: Rule(
+        span=None, stream=None, log="listing_flawed", level="warning", group="listing"
+    ),
     v.ServerMessage: Rule(span="", kind="server", group="message"),
     v.PeerStateChanged: Rule(
         span="observant_host.peer.state", stream="decisions", log="state_changed", group="state"

@@ -116,6 +116,18 @@ class CatalogueRefresh(Fact, frozen=True, kw_only=True):
     truncated: str | None = None
 
 
+class ListingFlawed(Fact, frozen=True, kw_only=True):
+    """What is wrong with a server's lists though it works; told whenever that changes.
+
+    `left_out` are "name: why" of the first of the `excluded` entries.
+    """
+
+    peer: str
+    detail: str = ""
+    excluded: int = 0
+    left_out: tuple[str, ...] = ()
+
+
 class ServerMessage(Fact, frozen=True, kw_only=True):
     """A notification or request that a peer sent us (SERVER span by the conventions)."""
 

@@ -32,3 +32,15 @@ def test_after_a_quiet_time_the_next_change_is_read_at_once_again() -> None:
     chatty = Relisting(0.0, MAX_SPACING_S)
     assert chatty.read(QUIET_S).spacing_s == FIRST_SPACING_S
     assert chatty.read(QUIET_S - 1).spacing_s == MAX_SPACING_S
+
+
+def test_only_a_server_that_goes_on_and_on_is_chatty() -> None:
+    state, now = Relisting(-math.inf), 0.0
+    seen = []
+    for _ in range(8):
+        seen.append(state.chatty)
+        now += state.wait_s(now)
+        state = state.read(now)
+    assert seen == sorted(seen)
+    assert seen.index(True) == 6
+    assert not state.read(now + QUIET_S).chatty

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from observant_host.state_files import Memory
 from observant_host.telemetry.vocabulary import (
     EraDecide,
     EraDropped,
+    ListingFlawed,
     PeerRestart,
     PeerStateChanged,
 )
@@ -246,6 +248,50 @@ async def test_a_list_that_fails_degrades_the_peer_and_is_tried_again() -> None:
         await stage.pass_time(1)
         assert stage.state == ("ready", None, "discover_ok")
         assert stage.peer.record.view().tools == 2
+
+
+async def test_flaws_of_a_listing_are_told_once_and_shown_beside_the_state() -> None:
+    script = modern()
+    entries = [{"name": "echo", "inputSchema": {"type": "object"}}, {"name": "odd"}, None]
+    script["tools/list"] = result({"tools": entries, "nextCursor": "again"})
+    async with Stage(script) as stage:
+        assert stage.state == ("ready", None, "discover_ok")
+        detail = stage.peer.record.view().detail
+        assert "repeated a cursor" in detail
+        assert "left out" in detail
+        await stage.peer.again()
+        (told,) = stage.facts(ListingFlawed)
+        assert told.excluded == 5
+        assert any(one.startswith("odd: ") for one in told.left_out)
+        script["tools/list"] = tools("echo")
+        await stage.peer.again()
+        assert stage.peer.record.view().detail == "modern 2026-07-28, 1 tool"
+
+
+async def test_why_a_list_could_not_be_read_is_in_the_detail() -> None:
+    script = modern()
+    script["tools/list"] = UNKNOWN
+    async with Stage(script) as stage:
+        detail = stage.peer.record.view().detail
+        assert "tools/list failed: the server answered with error -32601" in detail
+        assert len(stage.facts(ListingFlawed)) == 1
+
+
+async def test_a_server_whose_lists_never_rest_is_reported() -> None:
+    script = modern()
+
+    def changing(_message: dict[str, Any]) -> dict[str, Any] | None:
+        say(script.link, {"method": "notifications/tools/list_changed"})
+        return tools("echo")
+
+    script["tools/list"] = changing
+    async with Stage(script) as stage:
+        await stage.pass_time(2)
+        assert stage.facts(ListingFlawed) == []
+        await stage.pass_time(120)
+        assert "again and again" in stage.peer.record.view().detail
+        assert len(stage.facts(ListingFlawed)) == 1
+        assert stage.script.methods().count("tools/list") < 14
 
 
 async def test_a_flood_of_changes_costs_few_lists() -> None:

@@ -99,6 +99,9 @@ MOMENTS: tuple[v.Fact, ...] = (
     v.RetryScheduled(peer="a", reason="not_sent", attempt=2, delay_ms=100.0),
     v.RetryDenied(peer="a", reason="not_idempotent"),
     v.FrameDropped(peer="a", kind="not_json", excerpt="hello"),
+    v.ListingFlawed(
+        peer="a", detail="tools/list ended early", excluded=1, left_out=("t: no schema",)
+    ),
     v.OperatorAct(verb="allow", peer="a", principal="alice", reason="old server"),
     v.NameDecision(name="search", peer="a", local_name="search", what="granted", reason="first"),
     v.ConfigLoaded(hash="sha256:cd", successful=True),
