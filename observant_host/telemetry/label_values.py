@@ -40,7 +40,7 @@ ERROR_TYPES: Final = (
     *("transport_closed", "spawn_failed", "queue_full"),
 )
 NOISE: Final = (
-    *("not_json", "oversized", "unterminated", "message_flood"),
+    *("not_json", "not_a_message", "oversized", "unterminated", "message_flood"),
     *("late_reply", "duplicate_reply", "foreign_reply", "no_id_reply", "broken_reply"),
     *("request_from_modern_server", "request_from_unknown_server", "server_request_id_reused"),
     *("cancelled_unknown_request", "answer_failed", "notification_unknown"),

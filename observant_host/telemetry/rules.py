@@ -174,6 +174,13 @@ DECISION_SPANS: Final = frozenset(
 KEPT: Final = frozenset(kind for kind, rule in RULES.items() if rule.span in DECISION_SPANS)
 """The facts behind those spans."""
 
+STDOUT_NOISE: Final = frozenset({"not_json", "not_a_message"})
+"""Kinds of dropped frames that a server's author should hear of. The others may be parts of
+answers, and their calls fail with lines of their own.
+
+Source: MCP 2026-07-28 basic/transports/stdio (a server MUST NOT write anything else to stdout).
+"""
+
 _KEYS: Final[dict[type[v.Fact], tuple[tuple[str, str], ...]]] = {}
 
 
@@ -278,7 +285,10 @@ def is_error(fact: v.Fact, outcome: str) -> bool:
 
 
 def level_of(fact: v.Fact, outcome: str) -> Level:
-    """The level of its log line: what went wrong, and every downgrade, is at least a warning."""
+    """The level of its log line: what went wrong, every downgrade, and a server that writes its log
+    where messages belong (the most common fault there is) is at least a warning."""
+    if isinstance(fact, v.FrameDropped) and fact.kind in STDOUT_NOISE:
+        return "warning"
     level = RULES[type(fact)].level
     downgrade = isinstance(fact, v.EraDecide) and fact.direction == "downgrade"
     return "warning" if level == "info" and (downgrade or is_error(fact, outcome)) else level

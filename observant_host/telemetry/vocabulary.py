@@ -194,7 +194,8 @@ class RetryDenied(Fact, frozen=True, kw_only=True):
 
 
 class FrameDropped(Fact, frozen=True, kw_only=True):
-    """Noise, orphans, foreign ids, violations: counted, excerpted at debug level, never fatal."""
+    """Noise, orphans, foreign ids, violations: counted, never fatal; excerpted in the log, noise on
+    stdout as a warning, the rest at debug level."""
 
     peer: str
     kind: str

@@ -17,6 +17,7 @@ from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.log_lines import StderrLines, as_console, as_plain, to_logging
 from observant_host.telemetry.logs import (
+    BURST,
     LogSink,
     release_library_logs,
     take_over_library_logs,
@@ -163,7 +164,7 @@ def test_decisions_are_never_suppressed() -> None:
 
 def test_the_level_is_respected_and_can_change_while_running() -> None:
     lines = Lines()
-    noise = FrameDropped(peer="a", kind="not_json", excerpt="hello")
+    noise = FrameDropped(peer="a", kind="late_reply", excerpt="hello")
     lines.telemetry.count(noise)
     assert lines.raw == []
     lines.sink.level = "debug"
@@ -172,6 +173,21 @@ def test_the_level_is_respected_and_can_change_while_running() -> None:
     lines.sink.level = "error"
     lines.fail()
     assert len(lines.raw) == 1
+
+
+def test_a_server_that_logs_to_stdout_is_warned_about_a_few_times_and_masked() -> None:
+    lines = Lines(secrets=["hunter22"])
+    for kind in ("not_json", "not_a_message"):
+        for _ in range(50):
+            lines.telemetry.count(FrameDropped(peer="a", kind=kind, excerpt="using hunter22"))
+    assert len(lines.all) == BURST
+    first = lines.all[0]
+    assert (first["level"], first["event"], first["kind"]) == (
+        "warning",
+        "frame_dropped",
+        "not_json",
+    )
+    assert first["excerpt"] == "using ***"
 
 
 def test_secrets_are_masked_wherever_they_stand() -> None:
