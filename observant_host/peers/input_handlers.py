@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Raw
@@ -17,6 +18,7 @@ from msgspec import Raw
 from observant_host.wire.values import decode_value
 
 InputKind = Literal["elicitation", "sampling", "roots"]
+Mode = Literal["form", "url"]
 
 KINDS: Final[Mapping[str, InputKind]] = {
     "elicitation/create": "elicitation",
@@ -24,12 +26,6 @@ KINDS: Final[Mapping[str, InputKind]] = {
     "roots/list": "roots",
 }
 """The methods a server may ask for, embedded (modern) or as a request (legacy)."""
-
-_DECLARED: Final[Mapping[InputKind, Mapping[str, Any]]] = {
-    "elicitation": {"form": {}, "url": {}},
-    "sampling": {},
-    "roots": {},
-}
 
 
 class InputRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +60,16 @@ class InputDeclined(Exception):
 
 
 class InputHandlers(msgspec.Struct, frozen=True):
-    """The handlers of one host, or of one call; None: that capability is not declared."""
+    """The handlers of one host, or of one call; None: that capability is not declared.
+
+    `elicitation_modes` is what the elicitation handler can do: fill in forms, have a person open
+    an address.
+    """
 
     elicitation: InputHandler | None = None
     sampling: InputHandler | None = None
     roots: InputHandler | None = None
+    elicitation_modes: tuple[Mode, ...] = ("form",)
 
     def of(self, kind: InputKind) -> InputHandler | None:
         match kind:
@@ -81,13 +82,20 @@ class InputHandlers(msgspec.Struct, frozen=True):
 
     def capabilities(self) -> dict[str, Any]:
         """Client capabilities to declare, in the shape both eras share."""
-        return {kind: dict(what) for kind, what in _DECLARED.items() if self.of(kind) is not None}
+        declared: dict[str, Any] = {}
+        if self.elicitation is not None:
+            declared["elicitation"] = {mode: {} for mode in self.elicitation_modes}
+        if self.sampling is not None:
+            declared["sampling"] = {}
+        if self.roots is not None:
+            declared["roots"] = {}
+        return declared
 
 
 NO_HANDLERS: Final = InputHandlers()
 
 
-def forbidden(request: InputRequest) -> str | None:
+def forbidden(request: InputRequest, handlers: InputHandlers) -> str | None:
     """Why this request is unusable or breaks what we declared (a sentence), or None.
 
     Source: MCP 2026-07-28 client/elicitation › Safe URL Handling, client/sampling › Capabilities.
@@ -99,16 +107,29 @@ def forbidden(request: InputRequest) -> str | None:
     if request.kind == "sampling" and ("tools" in params or "toolChoice" in params):
         return "it asked for sampling with tools, which was not declared"
     if request.kind == "elicitation":
-        return _forbidden_elicitation(params)
+        return _forbidden_elicitation(params, handlers.elicitation_modes)
     return None
 
 
-def _forbidden_elicitation(params: Mapping[str, Any]) -> str | None:
+def _forbidden_elicitation(params: Mapping[str, Any], modes: tuple[Mode, ...]) -> str | None:
     mode = params.get("mode", "form")
     if mode not in ("form", "url"):
-        return f"it asked for the unknown elicitation mode {mode!r}"
-    if mode == "url":
-        url = params.get("url")
-        if not isinstance(url, str) or not url.lower().startswith(("https://", "http://")):
-            return "it asked to open an address that is not http or https"
+        return f"it asked for the unknown elicitation mode {str(mode)[:64]!r}"
+    if mode not in modes:
+        return f"it asked for the elicitation mode {mode!r}, which was not declared"
+    return _forbidden_address(params.get("url")) if mode == "url" else None
+
+
+def _forbidden_address(url: Any) -> str | None:
+    """Only what a browser shows as what it is: no other scheme, no user name that looks like a
+    host, no character that a terminal or a shell reads in its own way."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        named = parts is not None and bool(parts.hostname)
+    except ValueError:
+        return "it asked to open an address that cannot be read"
+    if parts is None or parts.scheme not in ("http", "https") or not named:
+        return "it asked to open an address that is not http or https"
+    if "@" in parts.netloc or not url.isprintable() or " " in url:
+        return "it asked to open an address with a user name or unprintable characters in it"
     return None

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.errors import CallTimeout, InputRefused, InvalidResult
+from observant_host.peers.input_answers import UnfitAnswer, ask
 from observant_host.peers.input_handlers import (
     KINDS,
     InputDeclined,
@@ -148,20 +149,26 @@ class InputRounds:
             method=embedded.method,
             params=embedded.params if embedded.params is not None else Raw(b"{}"),
         )
-        problem = forbidden(request)
+        problem = forbidden(request, self._handlers)
         if problem is not None:
             raise self._refused(problem)
         return request, handler
 
-    async def _ask(self, request: InputRequest, handler: InputHandler) -> Mapping[str, Any] | Raw:
+    async def _ask(self, request: InputRequest, handler: InputHandler) -> Mapping[str, Any]:
         try:
-            return await handler(request)
+            return await ask(request, handler)
         except InputDeclined as declined:
             raise InputRefused(
                 f"{self._server} asked for {request.method} and was refused",
                 delivery="replied",
                 fault="caller",
             ) from declined
+        except UnfitAnswer as unfit:
+            raise InputRefused(
+                f"the handler's answer to {request.method} was not sent: {unfit}",
+                delivery="replied",
+                fault="host",
+            ) from unfit
         except Exception as error:
             raise InputRefused(
                 f"the handler for {request.method} failed: {type(error).__name__}",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Raw
 
+from observant_host.peers.input_answers import ask
 from observant_host.peers.input_handlers import (
     KINDS,
     InputDeclined,
@@ -120,12 +121,12 @@ class ServerRequests:
         )
         fact = self._fact(request.method)
         with self._telemetry.operation(fact) as op:
-            problem = forbidden(asked)
+            problem = forbidden(asked, self._handlers)
             if problem is not None:
                 op.end_as("invalid", "invalid_params")
                 return jsonrpc.encode_error(request.id, INVALID_PARAMS, problem)
             try:
-                answer = encode(await handler(asked))
+                answer = encode(await ask(asked, handler))
             except InputDeclined:
                 op.end_as("rpc_error", "declined")
                 return jsonrpc.encode_error(request.id, REJECTED_BY_USER, "the user declined")

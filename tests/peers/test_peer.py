@@ -180,7 +180,7 @@ async def test_input_is_answered_and_the_call_sent_again_with_the_exact_state() 
         "who": {"action": "accept", "content": {"name": "Ada"}}
     }
     meta = second["params"]["_meta"]
-    assert meta[META + "clientCapabilities"] == {"elicitation": {"form": {}, "url": {}}}
+    assert meta[META + "clientCapabilities"] == {"elicitation": {"form": {}}}
     assert meta["progressToken"] == 2
     assert asked[0].server == "tested"
     assert asked[0].decoded() == {"message": "Your name?"}
@@ -234,7 +234,7 @@ async def test_nobody_is_asked_where_one_wish_of_several_is_forbidden() -> None:
         asked.append(request)
         return {"action": "accept"}
 
-    handlers = InputHandlers(elicitation=answer)
+    handlers = InputHandlers(elicitation=answer, elicitation_modes=("form", "url"))
     desk = await Desk(handlers=handlers).modern()
     evil = {
         "method": "elicitation/create",
@@ -308,3 +308,18 @@ async def test_a_calls_own_handlers_decide_what_it_declares() -> None:
     await peer_of(desk).call("tools/call", {"name": "t"}, handlers=InputHandlers(roots=answer))
     for message in desk.sent:
         assert message["params"]["_meta"][META + "clientCapabilities"] == {"roots": {}}
+
+
+async def test_an_answer_that_does_not_fit_the_form_ends_the_call_unsent() -> None:
+    async def wrong(_request: InputRequest) -> dict[str, Any]:
+        return {"action": "accept", "content": {"age": "old"}}
+
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
+    form = {**FORM, "params": {"message": "?", "requestedSchema": schema}}
+    handlers = InputHandlers(elicitation=wrong)
+    desk = await Desk(handlers=handlers).modern()
+    desk.answer = lambda message: desk.result(message, wants(who=form))
+    with pytest.raises(InputRefused, match="age") as caught:
+        await peer_of(desk, handlers).call("tools/call", {"name": "t"})
+    assert caught.value.fault == "host"
+    assert len(desk.sent) == 1

@@ -39,7 +39,7 @@ async def fail(_request: InputRequest) -> dict[str, Any]:
 def test_a_wish_is_judged_whatever_numbers_and_depth_it_has(depth: int) -> None:
     params = Raw(b'{"n":1e400,"deep":%b}' % (b"[" * depth + b"]" * depth))
     wish = InputRequest(server="s", kind="elicitation", method="elicitation/create", params=params)
-    problem = forbidden(wish)
+    problem = forbidden(wish, InputHandlers())
     assert problem is None if depth == 1 else "nested" in (problem or "")
 
 
@@ -172,6 +172,17 @@ async def test_only_handlers_are_declared() -> None:
     desk.life.send_initialize("2025-11-25")
     await desk.settle()
     assert desk.sent[0]["params"]["capabilities"] == {
-        "elicitation": {"form": {}, "url": {}},
+        "elicitation": {"form": {}},
         "roots": {},
     }
+
+
+async def test_an_answer_that_does_not_fit_the_form_never_reaches_the_server() -> None:
+    async def wrong(_request: InputRequest) -> dict[str, Any]:
+        return {"action": "accept", "content": {"age": "old"}}
+
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
+    desk = await Desk(handlers=InputHandlers(elicitation=wrong)).legacy()
+    desk.say(ask(1, "elicitation/create", {"message": "?", "requestedSchema": schema}))
+    await desk.settle()
+    assert [one["error"]["code"] for one in desk.sent] == [-32603]
