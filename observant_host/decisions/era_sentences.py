@@ -106,6 +106,15 @@ _AFTER_EVIDENCE: Final = (
 )
 
 
+_FRAMED: Final = (
+    "It frames its messages by Content-Length headers, as language servers do, while MCP has one"
+    " message on each line: start it in its MCP mode, or update it."
+)
+_HEADER: Final = re.compile(r"content-length: *[0-9]+", re.IGNORECASE)
+_UNREADABLE: Final = frozenset({"malformed", "invalid"})
+_CHOSEN: Final = frozenset({Reason.DISCOVER_OK, Reason.INITIALIZE_OK, Reason.MODERN_ERROR_RETRY})
+
+
 def sentence(
     reason: Reason,
     *,
@@ -125,6 +134,8 @@ def sentence(
     shown = any(each.proves_modern for each in evidence)
     template = _template(reason, proven=proven, shown=shown, expect_modern=expect_modern)
     last = evidence[-1] if evidence else None
+    if reason not in _CHOSEN and _frames_by_headers(evidence):
+        template = f"{template} {_FRAMED}"
     return template.format_map(
         {
             "server": server,
@@ -148,6 +159,12 @@ def _template(reason: Reason, *, proven: bool, shown: bool, expect_modern: bool)
     if expect_modern and (ambiguous or reason is Reason.WAS_MODERN):
         return _EXPECT_MODERN
     return _SENTENCES[Reason.WAS_MODERN if ambiguous and proven else reason]
+
+
+def _frames_by_headers(evidence: Sequence[Evidence]) -> bool:
+    """Whether what came instead of an answer has the framing of another protocol."""
+    odd = (one for one in evidence if one.http_status is None and one.outcome in _UNREADABLE)
+    return any(_HEADER.search(one.excerpt) for one in odd)
 
 
 def table_of(server: str) -> str:

@@ -105,3 +105,29 @@ def test_facts_are_told() -> None:
 @pytest.mark.parametrize("name", ["archive", "a.b", "9-x_y", "a.b-c"])
 def test_the_table_is_toml_that_names_the_server(name: str) -> None:
     assert tomllib.loads(table_of(name)) == {"servers": {name: {}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "excerpt"),
+    [
+        (EvidenceKind.NOISE, "Content-Length: 185"),
+        (EvidenceKind.MALFORMED, '{"jsonrpc":"2.0","id":1,"result":{}}content-length:7'),
+    ],
+)
+def test_framing_of_another_protocol_is_named_whatever_came_after_it(
+    kind: EvidenceKind, excerpt: str
+) -> None:
+    framed = Evidence(kind=kind, step="discover", excerpt=excerpt)
+    silent = Evidence(kind=EvidenceKind.INITIALIZE_TIMEOUT, step="initialize")
+    for reason, evidence in (
+        (Reason.AMBIGUOUS_MALFORMED, (framed,)),
+        (Reason.LEGACY_PROBE_TIMEOUT, (framed, silent)),
+    ):
+        assert "Content-Length headers" in sentence(reason, server="archive", evidence=evidence)
+    chosen = sentence(Reason.INITIALIZE_OK, server="archive", evidence=(framed, silent))
+    assert "Content-Length" not in chosen
+
+
+def test_a_proper_error_that_mentions_the_header_is_no_framing() -> None:
+    error = Evidence(kind=EvidenceKind.ERROR, step="discover", excerpt="Content-Length: 1")
+    assert "headers" not in sentence(Reason.AMBIGUOUS_ERROR, server="a", evidence=(error,))
