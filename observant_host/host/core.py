@@ -101,6 +101,7 @@ class Core:
         self._changed: set[str] = set()
         self._starts = StartGate(child_nofile=plan.child_nofile)
         self._guardian: Guardian | None = None
+        self._saves: Saver | None = None
 
     async def run(self, stop: Signal) -> None:
         """Open, start, publish, serve, and end everything once `stop` is set."""
@@ -165,7 +166,7 @@ class Core:
     def _saver(self, memory: Memory, stack: AsyncExitStack) -> Callable[[], None]:
         if self.plan.state_dir is None:
             return _nothing
-        saver = Saver(
+        saver = self._saves = Saver(
             MemoryFile(self.plan.state_dir / MEMORY_NAME),
             memory,
             telemetry=self.telemetry,
@@ -242,6 +243,10 @@ class Core:
         )
 
     # Running
+
+    async def keep_memory(self) -> bool:
+        """Have the memory on disk before this returns; False where the disk does not take it."""
+        return self._saves is None or await self._saves.keep()
 
     def changed(self, name: str) -> None:
         """A peer's state or listing changed: merge soon."""

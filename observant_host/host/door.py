@@ -11,7 +11,7 @@ import msgspec
 from observant_host.config import HostConfig, HttpServer, StdioServer
 from observant_host.decisions.merge import EMPTY
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
-from observant_host.errors import ConfigError, InvalidCall, Unavailable
+from observant_host.errors import ConfigError, HostError, InvalidCall, Unavailable
 from observant_host.host.calls import Calls
 from observant_host.host.core import Core, Plan
 from observant_host.host.history import explain
@@ -285,7 +285,8 @@ class Host(Calls):
         round that follows.
 
         `until`: epoch seconds, default in 180 days. Forgets that the server was modern; never
-        overrules expect_era = "modern".
+        overrules expect_era = "modern". It is on disk before the round begins; raises HostError
+        after it where the disk refused.
         """
         peer, core = self._known_peer(name), self._running()
         ends = (
@@ -299,7 +300,14 @@ class Host(Calls):
             detail=f"{peer.server.fingerprint} until {iso(int(ends * 1e9))}",
         )
         core.memory.allow(peer.server, until=ends, reason=reason, principal=principal)
+        kept = await core.keep_memory()
         await peer.again()
+        if not kept:
+            raise HostError(
+                f"{name} is allowed in this run, but that could not be written to the state "
+                "folder (see memory_not_saved in the log): free the disk; it is tried again for "
+                "as long as the host runs"
+            )
         return peer.record.view()
 
     async def examine(

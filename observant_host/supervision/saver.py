@@ -20,7 +20,7 @@ RETRY_S: Final = 10.0
 
 
 class Saver:
-    """Writes `memory` some time after each `changed`, and once more at the end."""
+    """Writes `memory` some time after each `changed`, at once for `keep`, and once at the end."""
 
     def __init__(
         self, file: MemoryFile, memory: Memory, *, telemetry: Telemetry, clock: Clock
@@ -30,6 +30,9 @@ class Saver:
         self._telemetry = telemetry
         self._clock = clock
         self._changed = Signal()
+        self._hurry = Signal()
+        self._written = Signal()
+        self._wanted = self._tried = self._kept = 0
         self._owner = OwnerTask("memory", self._own)
 
     def start(self) -> None:
@@ -37,7 +40,20 @@ class Saver:
 
     def changed(self) -> None:
         """Something is to be kept."""
+        self._wanted += 1
         self._changed.set()
+
+    async def keep(self) -> bool:
+        """Write now what changed so far, and wait for it: a person's act must outlive a kill.
+
+        False where the disk did not take it; that is tried again as long as the host runs.
+        """
+        mine = self._wanted
+        self._hurry.set()
+        while self._tried < mine and not self._owner.done:
+            self._written.clear()
+            await self._written.wait()
+        return self._kept >= mine
 
     async def close(self) -> None:
         """Write what is left, and end."""
@@ -47,18 +63,27 @@ class Saver:
     async def _own(self, stop: Signal) -> None:
         while not stop.is_set():
             await wait_any(self._clock, None, self._changed, stop)
+            self._hurry.clear()
             pause = SPACING_S if await self._save() else RETRY_S
-            await wait_any(self._clock, pause, stop)
+            await wait_any(self._clock, pause, stop, self._hurry)
         await self._save()
+        self._tried = self._wanted
+        self._written.set()
 
     async def _save(self) -> bool:
         if not self._changed.is_set():
             return True
         self._changed.clear()
+        mine = self._wanted
         try:
             await asyncio.to_thread(self._file.write, self._file.encode(self._memory))
         except OSError as error:
             self._changed.set()
             self._telemetry.count(HostLifecycle(what="memory_not_saved", detail=str(error)))
             return False
-        return True
+        else:
+            self._kept = mine
+            return True
+        finally:
+            self._tried = mine
+            self._written.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -96,6 +97,25 @@ async def test_a_full_disk_is_told_tried_again_and_never_fatal(tmp_path: Path) -
     await eventually(lambda: clock.waiting)
     await clock.advance(RETRY_S)
     await eventually((tmp_path / "memory.json").exists)
+    await saver.close()
+
+
+async def test_what_must_not_be_lost_is_written_at_once(tmp_path: Path) -> None:
+    clock = ManualClock()
+    file = FullDisk(tmp_path / "memory.json")
+    file.full = False
+    saver = Saver(file, Memory(), telemetry=setup.silent(), clock=clock)
+    saver.start()
+    saver.changed()
+    await eventually(lambda: file.writes == 1 and clock.waiting)
+    saver.changed()
+    assert await asyncio.gather(saver.keep(), saver.keep()) == [True, True]
+    assert file.writes == 2
+    assert await saver.keep()
+    assert file.writes == 2
+    file.full = True
+    saver.changed()
+    assert not await saver.keep()
     await saver.close()
 
 
