@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from observant_host.decisions.faults import fault_of_unavailable
 from observant_host.decisions.routes import Released, Unknown
+from observant_host.decisions.terms import PeerState
 from observant_host.errors import InvalidCall, Unavailable
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 MAX_SHOWN: Final = 128
 """Characters of a caller's wrong name that are repeated to it."""
 
+_WORDS: Final = {PeerState.BACKOFF: "down and waits for its next start"}
+
 _COMMANDS: Final = {"tool": "tools", "prompt": "prompts", "resource": "resources"}
 
 
@@ -25,15 +28,21 @@ def unroutable(server: str, status: PeerStatus | None) -> Unavailable:
     """`status` None: the server is not configured any more."""
     if status is None:
         return Unavailable(f"server {server} is not configured (any more)", fault="policy")
-    why = ", ".join(filter(None, (status.cause, status.reason)))
+    detail = f": {status.detail.rstrip('.')}" if status.detail else ""
     return Unavailable(
-        f"server {server} is {status.state}"
-        + (f" ({why})" if why else "")
-        + (f": {status.detail.rstrip('.')}" if status.detail else "")
-        + "; the call was not sent",
+        f"server {server} {_standing(status)}{detail}; the call was not sent",
         delivery="not_sent",
         fault=fault_of_unavailable(status.state, status.cause),
     )
+
+
+def _standing(status: PeerStatus) -> str:
+    """The state in words. `reason` is that of the last decision about the era: it explains a
+    refusal, but not why a server that was up went down; there the detail says what happened."""
+    state = _WORDS.get(status.state, status.state)
+    told = (status.cause, status.reason if status.state is PeerState.UNAVAILABLE else "")
+    why = ", ".join(filter(None, told))
+    return f"is {state} ({why})" if why else f"is {state}"
 
 
 def no_route(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from observant_host.decisions.terms import Reason, Trigger
+from observant_host.supervision.peer_state import iso
 from observant_host.timing.tasks import Signal, wait_any
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ class Next(msgspec.Struct, frozen=True):
     same_life: bool = False
     silent: bool = False
     proved_modern: bool = False
+
+    def start_said(self, now_ns: int) -> str:
+        """When the next life begins, for a person who may read it later."""
+        if not self.delay_s:
+            return "it is started again now"
+        at = iso(now_ns + int(self.delay_s * 1e9))
+        return f"it is started again in {self.delay_s:.1f} s, at {at}"
 
 
 class Waiting:

@@ -16,7 +16,7 @@ import anyio
 
 from observant_host.decisions import backoff, restart
 from observant_host.decisions.peer_states import Happened, PeerStatus
-from observant_host.decisions.terms import Cause, Reason, RestartReason, Trigger
+from observant_host.decisions.terms import Cause, PeerState, Reason, RestartReason, Trigger
 from observant_host.errors import CallError, TransportError
 from observant_host.peers.peer import Peer
 from observant_host.supervision.between import Next, Waiting
@@ -58,6 +58,7 @@ class PeerSupervisor:
         self._wish = Signal()
         self._restarts = 0
         self._misses = 0
+        self._why_ended = ""
         self._acts_asked = 0
         self._acts_served = 0
         self._act_served = Signal()
@@ -199,7 +200,11 @@ class PeerSupervisor:
         )
 
     async def _one_life(self, trigger: Trigger) -> Next:
-        self.record.happened(Happened.LIFE_BEGAN)
+        again = self.record.status.state is PeerState.BACKOFF
+        self.record.happened(
+            Happened.LIFE_BEGAN,
+            detail=f"it is being started again: {self._why_ended}" if again else "",
+        )
         acts = self._take_wish()
         try:
             found, serving = await self._begin(trigger)
@@ -329,13 +334,14 @@ class PeerSupervisor:
     ) -> Next:
         """End (or notice the end of) the life, drop its era, and say what comes when."""
         end = await self._lives.end(detail or "its process or connection ended")
+        self._why_ended = detail or _sentence(end)
         coming = self._restart(why, end, uptime_s=uptime_s)
         modern = why is RestartReason.LATE_MODERN_EVIDENCE
         self.record.happened(
             Happened.ERA_ENDED,
             cause=Cause.PROTOCOL if modern else Cause.PROCESS,
             reason=Reason.LATE_MODERN_EVIDENCE if modern else "",
-            detail=f"{detail or _sentence(end)}; started again in {coming.delay_s or 0:.1f} s",
+            detail=f"{self._why_ended}; {coming.start_said(self._around.clock.wall_ns())}",
         )
         return coming
 

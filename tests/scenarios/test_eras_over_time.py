@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import shlex
+import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from observant_host import StdioServer
+from observant_host import StdioServer, errors
 from observant_host.telemetry.vocabulary import EraDecide, EraDropped, PeerRestart, Request
 from tests.support.hosts import QUICK, add, facts, quick_host, reach, until
 from tests.support.peers import received, scripted
@@ -155,6 +159,52 @@ async def test_a_server_once_modern_is_refused_until_a_person_allows_it(tmp_path
         assert (decided[-1]["from"], decided[-1]["to"]) == ("modern", "legacy")
         assert (decided[-1]["direction"], decided[-1]["expected"]) == ("downgrade", True)
     assert len(received(log, "initialize")) == 1
+
+
+ALLOWS_AND_DIES = """
+import asyncio, os, signal, sys
+from observant_host import Host, StdioServer
+
+async def main():
+    host = Host(state_dir=sys.argv[1])
+    host.add_server("old", StdioServer(sys.argv[2:]))
+    async with host:
+        await host.allow("old", reason="checked", principal="ann")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_persons_decision_outlives_a_host_that_is_killed_right_after_it(
+    tmp_path: Path,
+) -> None:
+    old, state = scripted(era="legacy"), tmp_path / "state"
+    dying = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ALLOWS_AND_DIES, str(state), *old
+    )
+    assert await dying.wait() == -signal.SIGKILL
+    host, _ = quick_host(state_dir=state)
+    host.add_server("old", StdioServer(old), **QUICK)
+    async with host:
+        view = host.servers["old"]
+        assert (view.state, view.era, view.allow_legacy) == ("ready", "legacy", True)
+
+
+async def test_a_call_to_a_server_that_went_down_is_told_what_happened_and_when_it_starts() -> None:
+    host, _ = quick_host()
+    add(host, "s", {"tools": "echo,kill"}, restart_initial_s=600, restart_max_s=600)
+    async with host:
+        with pytest.raises(errors.Unavailable):
+            await host.call_tool("kill", {})
+        view = await reach(host, "s", "backoff")
+        with pytest.raises(errors.Unavailable) as refused:
+            await host.call_tool("echo", {"text": "x"})
+    assert view.reason == "discover_ok"
+    said = str(refused.value)
+    assert said.startswith("server s is down and waits for its next start (process): ")
+    assert "was ended by signal 9 (SIGKILL)" in said
+    assert re.search(r"it is started again in [0-9.]+ s, at 2[0-9T:.-]+Z; the call was not", said)
 
 
 def _switching(rolled_back: Path, log: Path) -> str:
