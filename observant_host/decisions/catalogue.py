@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from observant_host.decisions.names import Grant
 from observant_host.decisions.terms import Cause, ExclusionReason, PeerState
+from observant_host.wire.mirrored_headers import Mirrored
 
 EntryKind = Literal["tool", "prompt", "resource"]
 
@@ -17,7 +18,7 @@ EntryKind = Literal["tool", "prompt", "resource"]
 class ListedTool(msgspec.Struct, frozen=True):
     """One tool as its server sent it. `raw` is the server's object, byte for byte.
 
-    `input_schema_problem` is set where the schema cannot be used (the tool is then excluded).
+    `mirrored` are the arguments that go out as headers too, where the transport has headers.
     """
 
     name: str
@@ -27,6 +28,7 @@ class ListedTool(msgspec.Struct, frozen=True):
     read_only: bool | None = None
     idempotent: bool | None = None
     task_required: bool = False
+    mirrored: tuple[Mirrored, ...] = ()
 
 
 class ListedPrompt(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from observant_host.decisions.catalogue import (
     ListedTool,
 )
 from observant_host.decisions.terms import ExclusionReason
+from observant_host.wire.mirrored_headers import Mirrored
 
 if TYPE_CHECKING:
     from observant_host.config import ToolFilter
@@ -33,6 +34,14 @@ MAX_URI_CHARS: Final = 8192
 
 SchemaProblem = Callable[[Raw | None], str | None]
 """`schema_check.input_schema_problem`: the tool's inputSchema (None: absent) to a sentence."""
+
+Annotations = Callable[[Raw | None], tuple[Mirrored, ...] | str]
+"""`wire.mirrored_headers.annotations_of`: those of the inputSchema, or what is wrong with one."""
+
+
+def no_annotations(_: Raw | None) -> tuple[Mirrored, ...]:
+    """A transport without headers ignores annotations about them."""
+    return ()
 
 
 class SiftedTools(msgspec.Struct, frozen=True):
@@ -68,15 +77,25 @@ _Row = tuple[str, Raw, _Entry]
 
 
 def sift_tools(
-    server: str, items: Iterable[Raw], *, tool_filter: ToolFilter, schema_problem: SchemaProblem
+    server: str,
+    items: Iterable[Raw],
+    *,
+    tool_filter: ToolFilter,
+    schema_problem: SchemaProblem,
+    annotations: Annotations = no_annotations,
 ) -> SiftedTools:
     """All pages' `tools` entries, in order. The first of two entries of one name is kept."""
     excluded: list[Excluded] = []
-    kept = [
-        _tool(*row)
-        for row in _usable(server, items, member="name", kind="tool", excluded=excluded)
-        if _is_offered(server, row, tool_filter, schema_problem, excluded)
-    ]
+    kept = []
+    for row in _usable(server, items, member="name", kind="tool", excluded=excluded):
+        if not _is_offered(server, row, tool_filter, schema_problem, excluded):
+            continue
+        mirrored = annotations(_present(row[2].input_schema))
+        if isinstance(mirrored, str):
+            reason = ExclusionReason.INVALID_HEADER_ANNOTATION
+            excluded.append(Excluded(server, row[0], reason, mirrored))
+        else:
+            kept.append(_tool(*row, mirrored))
     return SiftedTools(tuple(kept), tuple(excluded))
 
 
@@ -156,8 +175,7 @@ def _is_offered(
     if not is_allowed(name, tool_filter):
         reason, detail = ExclusionReason.DENIED, f"`tools` of server {server} does not allow it"
     else:
-        schema = entry.input_schema
-        problem = schema_problem(None if schema is UNSET else schema)
+        problem = schema_problem(_present(entry.input_schema))
         if problem is None:
             return True
         reason, detail = ExclusionReason.INVALID_SCHEMA, problem
@@ -165,7 +183,7 @@ def _is_offered(
     return False
 
 
-def _tool(name: str, raw: Raw, entry: _Entry) -> ListedTool:
+def _tool(name: str, raw: Raw, entry: _Entry, mirrored: tuple[Mirrored, ...]) -> ListedTool:
     annotations = _object(entry.annotations)
     return ListedTool(
         name=name,
@@ -175,7 +193,12 @@ def _tool(name: str, raw: Raw, entry: _Entry) -> ListedTool:
         read_only=_as_bool(annotations.get("readOnlyHint")),
         idempotent=_as_bool(annotations.get("idempotentHint")),
         task_required=_object(entry.execution).get("taskSupport") == "required",
+        mirrored=mirrored,
     )
+
+
+def _present(raw: Raw | UnsetType) -> Raw | None:
+    return None if raw is UNSET else raw
 
 
 def _read(raw: Raw) -> _Entry | None:

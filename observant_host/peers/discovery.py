@@ -22,8 +22,10 @@ from observant_host.decisions.catalogue import (
     Listing,
 )
 from observant_host.errors import CallError, RpcError
+from observant_host.peers.eras import ModernEra
 from observant_host.peers.pages import ListBounds, Pages, read_pages
 from observant_host.schema_check import input_schema_problem
+from observant_host.wire import mirrored_headers
 from observant_host.wire.messages import ListKey
 from observant_host.wire.revisions import METHOD_NOT_FOUND
 
@@ -80,7 +82,10 @@ async def list_everything(
             growing.failed(want, error)
         else:
             await growing.came(want, pages)
-    return growing.listing()
+    listing = growing.listing()
+    if life.headers is not None:
+        life.headers.listed(listing.tools)
+    return listing
 
 
 class _Growing:
@@ -89,6 +94,7 @@ class _Growing:
     def __init__(self, life: Life, *, tool_filter: ToolFilter, previous: Listing | None) -> None:
         self._server = life.server.name
         self._tasks_offered = _offers_tasks(life)
+        self._mirrors = life.headers is not None and isinstance(life.era, ModernEra)
         self._filter = tool_filter
         self._previous = previous or Listing(server=self._server)
         self._kept: dict[ListKey, tuple[Any, ...]] = {}
@@ -129,6 +135,7 @@ class _Growing:
             items,
             tool_filter=self._filter,
             schema_problem=input_schema_problem,
+            annotations=mirrored_headers.annotations_of if self._mirrors else sift.no_annotations,
         )
         if self._tasks_offered:
             return tools.kept, tools.excluded

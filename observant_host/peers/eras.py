@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Params = Mapping[str, Any] | Raw | None
 BATCHING_REVISION = "2025-03-26"
+FIRST_WITH_VERSION_HEADER = "2025-06-18"
 
 
 class ModernEra(msgspec.Struct, frozen=True):
@@ -34,6 +35,11 @@ class ModernEra(msgspec.Struct, frozen=True):
     version: str
     client_info: ClientInfo
     propagate: bool = True
+
+    @property
+    def version_header(self) -> str | None:
+        """The value of MCP-Protocol-Version over HTTP: each modern message has it."""
+        return self.version
 
     def request(
         self,
@@ -72,6 +78,14 @@ class LegacyEra(msgspec.Struct, frozen=True):
     def batches(self) -> bool:
         """Only one revision let servers send arrays."""
         return self.version == BATCHING_REVISION
+
+    @property
+    def version_header(self) -> str | None:
+        """The value of MCP-Protocol-Version over HTTP; None where the revision has none.
+
+        Source: MCP 2025-06-18 basic/transports › Protocol Version Header.
+        """
+        return self.version if self.version >= FIRST_WITH_VERSION_HEADER else None
 
     def request(
         self,

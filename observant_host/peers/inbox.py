@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from observant_host.errors import InvalidResult
-from observant_host.peers import endings
+from observant_host.errors import HttpFailure, InvalidResult
+from observant_host.peers import endings, losses
 from observant_host.peers.open_call import OpenCall
 from observant_host.peers.pending import Entry, FailOne, Matched, Pending
 from observant_host.peers.probes import KEPT_BYTES, Answer, Probe, Probes
@@ -61,10 +61,11 @@ class Rules(Protocol):
 
 
 class Inbox:
-    """A transports.base.Receiver. `heard` is told of each JSON-RPC message.
+    """A transports.base.Receiver. `heard` is told of each JSON-RPC message, `ailing` of each failed
+    exchange that makes one doubt whether the server is still there.
 
-    `stirred` is set whenever something happened that a negotiation may wait for;
-    `first_output_at` is in monotonic seconds.
+    `reached` is True once a connection was made (HTTP) or anything came. `stirred` is set whenever
+    something happened that a negotiation may wait for; `first_output_at` is in monotonic seconds.
     """
 
     def __init__(
@@ -80,9 +81,11 @@ class Inbox:
         masker: Masker,
         clock: Clock,
         heard: Callable[[], None],
+        ailing: Callable[[], None],
     ) -> None:
         self._server = server
         self._heard = heard
+        self._ailing = ailing
         self._rules = rules
         self._pending = pending
         self._probes = probes
@@ -95,6 +98,7 @@ class Inbox:
         self.stirred = Signal()
         self._noise_kept: bytes | None = None
         self.first_output_at: float | None = None
+        self.reached = False
 
     def frame_received(self, frame: bytes, answering: Answering | None = None) -> bool:
         """One message, or in one old revision an array of them."""
@@ -111,10 +115,7 @@ class Inbox:
                 case jsonrpc.Request():
                     self._request(message)
                 case _:
-                    self._reply(message, frame)
-        return self._answered(answering)
-
-    def _answered(self, answering: Answering | None) -> bool:
+                    self._reply(message, frame, answering)
         if answering is None or answering.request_id is None:
             return False
         return self._pending.get(answering.request_id) is None
@@ -126,15 +127,37 @@ class Inbox:
         lost = jsonrpc.recover(excerpt) if kind == "oversized" else None
         if isinstance(lost, jsonrpc.Broken):
             self._heard()
-            self._reply(lost, excerpt)
+            self._reply(lost, excerpt, None)
         else:
             self._noise(kind, excerpt)
 
     def request_lost(self, request_id: int, error: Exception) -> None:
-        """One request can get no answer any more, though the life goes on."""
+        """One request can get no answer any more, though the life goes on (HTTP)."""
+        self.reached = self.reached or not isinstance(error, HttpFailure) or error.sent
         entry = self._pending.forget(request_id)
-        if entry is not None and isinstance(entry.waiter, OpenCall):
-            entry.waiter.fail(endings.lost(self._server, error, entry.waiter.delivery))
+        if entry is None:
+            return
+        if isinstance(entry.waiter, Probe):
+            self._probe_lost(entry.waiter, error)
+            return
+        call = entry.waiter
+        call.fail(
+            losses.of_request(
+                self._server, request_id, error, delivery=call.delivery, masker=self._masker
+            )
+        )
+        if losses.says_nothing_of_us(error, request_id):
+            self._ailing()
+
+    def _probe_lost(self, probe: Probe, error: Exception) -> None:
+        now = self._clock.monotonic()
+        if isinstance(error, HttpFailure):
+            self._probes.lost(probe, error, now=now)
+            said = losses.message_in(error)
+            if said is not None:
+                paired = said.id is None or jsonrpc.same_id(said.id, probe.request_id)
+                self._probes.answered(probe, said, now=now, frame=error.body, paired=paired)
+        self.stirred.set()
 
     def ended(self, end: End) -> None:
         """The life is over: every open request fails now, each with its own certainty."""
@@ -160,30 +183,39 @@ class Inbox:
         else:
             self._drop(f"request_from_{spoken}_server")
 
-    def _reply(self, message: Answer, frame: bytes) -> None:
-        verdict = self._pending.match(message, now=self._clock.monotonic())
+    def _reply(self, message: Answer, frame: bytes, answering: Answering | None) -> None:
+        answers = None if answering is None else answering.request_id
+        verdict = self._pending.match(message, now=self._clock.monotonic(), answers=answers)
         match verdict:
             case Matched():
-                self._matched(verdict.entry, verdict.message, frame)
+                self._matched(verdict.entry, verdict.message, frame, answering)
             case FailOne():
-                self._failed(verdict, frame)
+                self._failed(verdict, frame, answering)
             case _:
                 self._orphan(message, verdict.reason, frame)
 
     def _matched(
-        self, entry: Entry[OpenCall | Probe], message: jsonrpc.Result | jsonrpc.Error, frame: bytes
+        self,
+        entry: Entry[OpenCall | Probe],
+        message: jsonrpc.Result | jsonrpc.Error,
+        frame: bytes,
+        answering: Answering | None,
     ) -> None:
         waiter = entry.waiter
         if isinstance(waiter, Probe):
+            waiter.answering = answering
             self._probe_answered(waiter, message, frame)
         elif isinstance(message, jsonrpc.Result):
             waiter.succeed(message.result)
         else:
             waiter.fail(endings.rpc_error(message, self._masker))
 
-    def _failed(self, verdict: FailOne[OpenCall | Probe], frame: bytes) -> None:
+    def _failed(
+        self, verdict: FailOne[OpenCall | Probe], frame: bytes, answering: Answering | None
+    ) -> None:
         waiter, message = verdict.entry.waiter, verdict.message
         if isinstance(waiter, Probe):
+            waiter.answering = answering
             self._probe_answered(waiter, message, frame, paired=False)
         elif isinstance(message, jsonrpc.Error) and message.id is None:
             waiter.fail(endings.rpc_error(message, self._masker))
@@ -209,6 +241,7 @@ class Inbox:
         self.stirred.set()
 
     def _output_began(self) -> None:
+        self.reached = True
         self.first_output_at = self._clock.monotonic()
         self.stirred.set()
 

@@ -8,12 +8,13 @@ A call costs one future and no task; what the server sends is only ever answered
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.errors import CallTimeout, TransportError
 from observant_host.peers import endings
 from observant_host.peers.eras import ModernEra, encode_request
 from observant_host.peers.errand import Errand
+from observant_host.peers.headers import Headers
 from observant_host.peers.inbox import Drops, Inbox
 from observant_host.peers.notices import Notices
 from observant_host.peers.open_call import OpenCall
@@ -21,6 +22,7 @@ from observant_host.peers.outbox import Outbox
 from observant_host.peers.pending import Entry, Pending
 from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
 from observant_host.peers.server_requests import ServerRequests
+from observant_host.peers.sessions import Sessions
 from observant_host.telemetry.masking import Masker
 from observant_host.telemetry.vocabulary import DeadlineExpired, Request, TransportConnect
 from observant_host.timing.deadline import Sweep
@@ -28,7 +30,7 @@ from observant_host.transports.base import Outbound
 from observant_host.wire import legacy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from msgspec import Raw
 
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
     from observant_host.errors import DeadlineScope, Delivery
     from observant_host.peers.eras import Era, Params
     from observant_host.peers.input_handlers import InputHandlers
-    from observant_host.peers.notices import ListKind, ProgressNote
+    from observant_host.peers.listener import LifeListener
+    from observant_host.peers.notices import ProgressNote
     from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.timing.tasks import Signal
@@ -46,22 +49,6 @@ if TYPE_CHECKING:
 
 NEVER_CANCELLED: Final = frozenset({DISCOVER, INITIALIZE})
 """Source: MCP 2025-11-25 basic/utilities/cancellation; a late discover is evidence we want."""
-
-
-class LifeListener(Protocol):
-    """Who is told what happens in a life; on the loop, so it must neither block nor raise."""
-
-    def list_changed(self, kind: ListKind) -> None:
-        """The server says that one of its lists changed."""
-
-    def late_modern_evidence(self) -> None:
-        """After `initialize` was written, the server proved modern: end this life."""
-
-    def evidence_arrived(self) -> None:
-        """A discover left unanswered by its round got its answer: begin the next round now."""
-
-    def any_traffic(self) -> None:
-        """A JSON-RPC message arrived, whatever it was."""
 
 
 class Life:
@@ -90,6 +77,9 @@ class Life:
         self.clock = clock
         self.client_info = client_info
         self.masker = masker or Masker()
+        self.listener = listener
+        self.headers = Headers() if transport.kind == "http" else None
+        self._sessions: Sessions | None = None
 
         self.era: Era | None = None
         self.server_info: dict[str, Any] | None = None
@@ -111,7 +101,7 @@ class Life:
             handlers=input_handlers,
             telemetry=telemetry,
             drop=self._drop,
-            write=self._outbox.write,
+            write=self._answer,
         )
         self.inbox = Inbox(
             server.name,
@@ -132,6 +122,7 @@ class Life:
             masker=self.masker,
             clock=clock,
             heard=listener.any_traffic,
+            ailing=listener.ailing,
         )
 
     # From opening to the end
@@ -144,6 +135,7 @@ class Life:
         with self.telemetry.operation(fact) as op:
             await self.transport.open(self.inbox)
             op.note(pid=self.transport.pid)
+        self.inbox.reached = self.inbox.reached or self.transport.kind != "http"
 
     async def close(self) -> End:
         """End the life within the transport's bound; idempotent, from any task."""
@@ -185,6 +177,8 @@ class Life:
         self.capabilities = capabilities
         self.instructions = instructions
         self.probes.settle()
+        if self.headers is not None and not isinstance(era, ModernEra):
+            self._sessions = Sessions(self)
 
     # Requests
 
@@ -194,7 +188,11 @@ class Life:
         """As `run`, for one errand made on the spot; the options are `Errand`'s."""
         return await self.run(Errand(method, expires=expires, **options), params)
 
-    async def run(self, errand: Errand, params: Params) -> Raw:
+    def run(self, errand: Errand, params: Params) -> Awaitable[Raw]:
+        """As `ask`, by a new session where a legacy HTTP server has forgotten the present one."""
+        return (self._sessions.run if self._sessions is not None else self.ask)(errand, params)
+
+    async def ask(self, errand: Errand, params: Params) -> Raw:
         """Send one request and await its result, as the server sent it.
 
         A timeout or a cancellation withdraws what had not left, else sends notifications/cancelled
@@ -244,7 +242,7 @@ class Life:
     def _outbound(
         self, era: Era, request_id: int, errand: Errand, params: Params, *, trace: TraceContext
     ) -> Outbound:
-        handlers, method, target = errand.handlers, errand.method, errand.target
+        handlers, method = errand.handlers, errand.method
         wanted = errand.renew or errand.on_progress is not None
         frame = encode_request(
             era,
@@ -255,15 +253,22 @@ class Life:
             trace=trace,
             progress_token=request_id if wanted else None,
         )
-        name = target if target is not None else errand.uri
-        return Outbound(frame, method, request_id, era.version, name)
+        if self.headers is None:
+            return Outbound(frame, method, request_id, era.version)
+        return self.headers.outbound(
+            era, frame, request_id=request_id, method=method, params=params
+        )
 
     def notify(self, method: str, params: Params = None) -> None:
         """Send a notification in the era's shape; does nothing on an ended or undecided life."""
         if self.era is not None and not self.inbox.end.is_set():
             frame = self.era.notification(method, params)
-            self._outbox.write(frame, method, version=self.era.version)
+            modern = isinstance(self.era, ModernEra)
+            self._outbox.write(frame, method, version=self.era.version_header, modern=modern)
             self._pending.notified(self.clock.monotonic())
+
+    def _answer(self, frame: bytes) -> None:
+        self._outbox.write(frame, version=self.era.version_header if self.era is not None else None)
 
     # Probes: negotiation writes them, and they outlive its rounds
 
@@ -283,12 +288,17 @@ class Life:
             trace=trace,
             progress_token=None,
         )
-        self._outbox.write(frame, probe.method, version=version, request_id=probe.request_id)
+        self._outbox.write(
+            frame, probe.method, version=version, request_id=probe.request_id, modern=True
+        )
         return probe
 
-    def send_initialize(self, version: str) -> Probe:
-        """Write the one `initialize` of this life; from now on legacy answering rules hold."""
-        probe = self.probes.open(INITIALIZE, version, now=self.clock.monotonic())
+    def send_initialize(self, version: str, *, renewal: bool = False) -> Probe:
+        """Write the one `initialize` of this life; from now on legacy answering rules hold.
+
+        `renewal`: for a new session of the era that stands.
+        """
+        probe = self.probes.open(INITIALIZE, version, now=self.clock.monotonic(), renewal=renewal)
         frame = legacy.initialize(
             probe.request_id,
             version=version,
@@ -314,8 +324,10 @@ class Life:
         return "legacy" if probes.initialize is not None and not probes.saw_modern else "unknown"
 
     def over(self) -> None:
-        """No deadline is watched any more."""
+        """No deadline is watched any more, no session renewed."""
         self._sweep.close()
+        if self._sessions is not None:
+            self._sessions.close()
 
     def _progress(self, note: ProgressNote) -> bool:
         entry = self._pending.get(note.token) if type(note.token) is int else None

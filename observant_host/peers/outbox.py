@@ -32,9 +32,10 @@ class Outbox:
         *,
         version: str | None = None,
         request_id: int | None = None,
+        modern: bool = False,
     ) -> None:
-        """Hand it over now."""
-        out = Outbound(frame, method, request_id, version)
+        """Hand it over now; `version` is the value of its HTTP header, where it has one."""
+        out = Outbound(frame, method, request_id, version, modern=modern)
         try:
             self._transport.send(out, expires=self._clock.monotonic() + WAIT_S)
         except QueueFull:

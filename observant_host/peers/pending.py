@@ -24,7 +24,7 @@ NOTICE_WINDOW_S: Final = 5.0
 MAX_FORGOTTEN: Final = 1024
 """Forgotten ids remembered, only to call their answers "late"; older ones count as duplicates."""
 
-OrphanReason = Literal["late", "duplicate", "foreign", "no_id"]
+OrphanReason = Literal["late", "duplicate", "foreign", "no_id", "misdirected"]
 
 
 class Entry(Generic[W]):
@@ -61,7 +61,8 @@ class Orphan(msgspec.Struct, frozen=True):
     """A reply to nobody: drop and count it.
 
     "late": its request timed out or was cancelled; "duplicate": it was answered before; "foreign":
-    the id was never ours; "no_id": an error without an id that fits no one request.
+    the id was never ours; "no_id": an error without an id that fits no one request; "misdirected":
+    it came on the response to another request, which is no longer open.
     """
 
     reason: OrphanReason
@@ -102,10 +103,16 @@ class Pending(Generic[W]):
         return tuple(self._open.values())
 
     def match(
-        self, message: Result | Error | Broken, *, now: float
+        self, message: Result | Error | Broken, *, now: float, answers: int | None = None
     ) -> Matched[W] | FailOne[W] | Orphan:
-        """Find the request of a reply; a request that is found is no longer open."""
+        """Find the request of a reply; a request that is found is no longer open.
+
+        `answers` is the request on whose HTTP response the reply came: it can be meant for no
+        other, so one under another id fails that request, and one without an id belongs to it.
+        """
         request_id = message.id
+        if answers is not None and not (type(request_id) is int and request_id == answers):
+            return self._match_on_response(message, answers)
         if type(request_id) is int:
             entry = self._open.pop(request_id, None)
             if entry is None:
@@ -165,21 +172,36 @@ class Pending(Generic[W]):
         entry = None if number is None else self._open.pop(number, None)
         if entry is None:
             return Orphan("foreign")
-        problem = (
-            f"the reply's id is {message.id!r}, which is not the number {number} that was sent"
-        )
-        return FailOne(entry, message, problem)
+        return FailOne(entry, message, _other_id(message, entry.id))
+
+    def _match_on_response(
+        self, message: Result | Error | Broken, answers: int
+    ) -> FailOne[W] | Orphan:
+        entry = self._open.pop(answers, None)
+        if entry is None:
+            return Orphan("misdirected")
+        nameless = message.id is None and _is_error(message)
+        return FailOne(entry, message, _NAMELESS if nameless else _other_id(message, answers))
 
     def _match_without_id(
         self, message: Result | Error | Broken, now: float
     ) -> FailOne[W] | Orphan:
-        is_error = isinstance(message, Error) or (
-            isinstance(message, Broken) and message.code is not None
-        )
-        if not is_error or len(self._open) != 1 or self._just_notified(now):
+        if not _is_error(message) or len(self._open) != 1 or self._just_notified(now):
             return Orphan("no_id")
         _, entry = self._open.popitem()
-        return FailOne(entry, message, "the server answered with an error that names no request")
+        return FailOne(entry, message, _NAMELESS)
 
     def _just_notified(self, now: float) -> bool:
         return self._notified_at is not None and now - self._notified_at < NOTICE_WINDOW_S
+
+
+_NAMELESS: Final = "the server answered with an error that names no request"
+
+
+def _is_error(message: Result | Error | Broken) -> bool:
+    return isinstance(message, Error) or (isinstance(message, Broken) and message.code is not None)
+
+
+def _other_id(message: Result | Error | Broken, sent: int) -> str:
+    shown = repr(message.id)[:64]  # a server's id can be anything
+    return f"the reply's id is {shown}, which is not the number {sent} that was sent"

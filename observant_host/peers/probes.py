@@ -17,8 +17,10 @@ from observant_host.wire.jsonrpc import Broken, Error, Result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from observant_host.errors import HttpFailure
     from observant_host.peers.open_call import OpenCall
     from observant_host.peers.pending import Pending
+    from observant_host.transports.base import Answering
 
 Answer = Result | Error | Broken
 
@@ -33,12 +35,16 @@ class Probe:
     """`sent_at` and `answered_at` are monotonic seconds. `taken` once a round has judged it.
 
     `paired` is False where the answer's id only resembled ours: its result then proves nothing.
+    Over HTTP `answering` says on what the answer came, and `failure` why none came with a 2xx: its
+    body may still have held one.
     """
 
     __slots__ = (
         "answer",
         "answered_at",
+        "answering",
         "excerpt",
+        "failure",
         "method",
         "paired",
         "request_id",
@@ -57,6 +63,13 @@ class Probe:
         self.excerpt = b""
         self.paired = True
         self.taken = False
+        self.answering: Answering | None = None
+        self.failure: HttpFailure | None = None
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will come of it."""
+        return self.answer is not None or self.failure is not None
 
     @property
     def proves_modern(self) -> bool:
@@ -98,18 +111,16 @@ class Probes:
 
     def unanswered(self) -> list[Probe]:
         """Discovers that may still be answered, oldest first."""
-        return [probe for probe in self.discovers if probe.answer is None]
+        return [probe for probe in self.discovers if not probe.over]
 
     def untaken(self) -> Probe | None:
-        """The oldest answered discover that no round has judged."""
-        return next(
-            (probe for probe in self.discovers if probe.answer is not None and not probe.taken),
-            None,
-        )
+        """The oldest answered (or lost) discover that no round has judged."""
+        return next((probe for probe in self.discovers if probe.over and not probe.taken), None)
 
-    def open(self, method: str, version: str, *, now: float) -> Probe:
-        """Register one before it is written."""
-        if method == INITIALIZE:
+    def open(self, method: str, version: str, *, now: float, renewal: bool = False) -> Probe:
+        """Register one before it is written. `renewal`: an `initialize` that gets a new session
+        for an era already chosen."""
+        if method == INITIALIZE and not renewal:
             self._begin_legacy()
         request_id = self._pending.next_id()
         probe = Probe(request_id, method, version=version, sent_at=now)
@@ -136,6 +147,12 @@ class Probes:
             self._pending.forget(probe.request_id)
             self._overtaken[probe.request_id] = probe
 
+    def lost(self, probe: Probe, failure: HttpFailure, *, now: float) -> None:
+        """It got no answer, and the transport can say why."""
+        probe.failure = failure
+        probe.answered_at = now
+        probe.excerpt = failure.body[:KEPT_BYTES]
+
     def answered(
         self, probe: Probe, answer: Answer, *, now: float, frame: bytes, paired: bool = True
     ) -> bool:
@@ -154,7 +171,7 @@ class Probes:
                 self.late_modern = probe
                 self._on_late_modern()
             return True
-        return probe is self.initialize and self.negotiating
+        return probe is self.initialize and (self.negotiating or self._settled)
 
     def adopt(self, answer: Answer, reason: str) -> Probe | None:
         """Whose answer is this, that no open request matches? None: nobody's.

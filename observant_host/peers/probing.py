@@ -46,6 +46,7 @@ class Probing:
         timing = life.server.timing
         self._probe_s = timing.probe_timeout_s
         self._initialize_s = timing.legacy_probe_timeout_ms / 1000
+        self._allowed = life.server.era.allow_legacy
         self.judged: Probe | None = None
 
     # server/discover
@@ -132,6 +133,18 @@ class Probing:
             _note(op, came)
             return came
 
+    async def renew(self) -> Evidence:
+        """Write another `initialize`, for a new session of the era that stands, and judge it."""
+        life = self._life
+        version = life.era.version if life.era is not None else PREFERRED_LEGACY
+        with life.telemetry.operation(self._fact(INITIALIZE, Era.LEGACY, version)) as op:
+            probe = life.send_initialize(version, renewal=True)
+            op.note(request_id=probe.request_id, purpose="session")
+            self._allowed = (version,)
+            came = await self._initialize_answer(probe, fresh=False)
+            _note(op, came)
+            return came
+
     async def _initialize_answer(self, probe: Probe, *, fresh: bool) -> Evidence:
         life = self._life
         while True:
@@ -167,8 +180,7 @@ class Probing:
             elapsed_ms=_ms(at - probe.sent_at),
             timeout_ms=_ms(self._initialize_s),
         )
-        allowed = self._life.server.era.allow_legacy
-        return judge_initialize(answer, seen=seen, allowed=allowed, paired=probe.paired)
+        return judge_initialize(answer, seen=seen, allowed=self._allowed, paired=probe.paired)
 
     def not_started(self, error: TransportError) -> Evidence:
         """The fresh process could not be started."""

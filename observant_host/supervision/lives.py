@@ -19,22 +19,41 @@ from observant_host.telemetry.vocabulary import EraDropped
 from observant_host.wire import revisions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from observant_host.config import ServerConfig
+    from observant_host.decisions.terms import Reason
     from observant_host.peers.peer import Peer
     from observant_host.supervision.peer_state import PeerRecord
     from observant_host.supervision.surroundings import Surroundings
     from observant_host.transports.base import End
 
 
-class Lives:
-    """Only the peer's owner task opens and ends lives here."""
+def _never() -> Reason | None:
+    """A person's own look at a server: allowed as long as it lasts."""
+    return None
 
-    def __init__(self, record: PeerRecord, peer: Peer, around: Surroundings) -> None:
+
+class Lives:
+    """Only the peer's owner task opens and ends lives here.
+
+    `refused` says why `initialize` may not be sent at this moment, None where it may.
+    """
+
+    def __init__(
+        self,
+        record: PeerRecord,
+        peer: Peer,
+        around: Surroundings,
+        *,
+        refused: Callable[[], Reason | None] = _never,
+    ) -> None:
         self._record = record
         self._peer = peer
         self._around = around
+        self._refused = refused
         self._server = _with_revisions(record.server)
-        self.signals = LifeSignals()
+        self.signals = LifeSignals(refused)
 
     @property
     def life(self) -> Life:
@@ -48,7 +67,7 @@ class Lives:
         await self.end("a fresh one begins")
         record, around = self._record, self._around
         record.generation += 1
-        signals = self.signals = LifeSignals()
+        signals = self.signals = LifeSignals(self._refused)
         life = Life(
             self._server,
             generation=record.generation,

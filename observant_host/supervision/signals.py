@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from observant_host.timing.tasks import Signal
+import msgspec
+
+from observant_host.decisions.terms import Reason
+from observant_host.timing.tasks import Latch, Signal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from observant_host.peers.notices import ListKind
 
 
-class LifeSignals:
-    """The LifeListener of one life. A new life gets new signals: an old one cannot wake it."""
+class Broken(msgspec.Struct, frozen=True):
+    """Why a life can serve no more, though its transport has not ended (HTTP)."""
 
-    def __init__(self) -> None:
+    reason: Reason
+    detail: str
+
+
+class LifeSignals:
+    """The LifeListener of one life. A new life gets new signals: an old one cannot wake it.
+
+    `refused` says why `initialize` may not be sent at this moment, None where it may.
+    """
+
+    def __init__(self, refused: Callable[[], Reason | None]) -> None:
+        self._refused = refused
         self.lists = Signal()
         self.late_modern = Signal()
         self.answered = Signal()
         self.spoke = Signal()
+        self.doubt = Signal()
+        self.lost: Latch[Broken] = Latch()
 
     def list_changed(self, kind: ListKind) -> None:
         self.lists.set()
@@ -30,3 +48,15 @@ class LifeSignals:
 
     def any_traffic(self) -> None:
         self.spoke.set()
+
+    def ailing(self) -> None:
+        self.doubt.set()
+
+    def session_renewed(self) -> None:
+        self.lists.set()
+
+    def legacy_refused(self) -> Reason | None:
+        return self._refused()
+
+    def broken(self, reason: Reason, detail: str) -> None:
+        self.lost.release(Broken(reason, detail))

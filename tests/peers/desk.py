@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from observant_host.config import EraPolicy, ServerConfig, StdioServer, Timing
 from observant_host.peers.eras import LegacyEra, ModernEra
@@ -15,6 +15,9 @@ from observant_host.telemetry.vocabulary import FrameDropped
 from observant_host.transports.memory import MemoryLink, MemoryTransport
 from observant_host.wire.envelope import ClientInfo
 from tests.support.clock import ManualClock
+
+if TYPE_CHECKING:
+    from observant_host.decisions.terms import Reason
 
 CLIENT = ClientInfo("tested-host", "1")
 MODERN = "2026-07-28"
@@ -29,6 +32,10 @@ class Listener:
         self.late_modern = 0
         self.evidence = 0
         self.traffic = 0
+        self.doubts = 0
+        self.renewals = 0
+        self.refused: Reason | None = None
+        self.breaks: list[tuple[Reason, str]] = []
 
     def list_changed(self, kind: str) -> None:
         self.changed.append(kind)
@@ -41,6 +48,18 @@ class Listener:
 
     def any_traffic(self) -> None:
         self.traffic += 1
+
+    def ailing(self) -> None:
+        self.doubts += 1
+
+    def session_renewed(self) -> None:
+        self.renewals += 1
+
+    def legacy_refused(self) -> Reason | None:
+        return self.refused
+
+    def broken(self, reason: Reason, detail: str) -> None:
+        self.breaks.append((reason, detail))
 
 
 def server(

@@ -1,0 +1,83 @@
+"""What a failed HTTP exchange means for its request: an error of the server's, or a loss.
+
+A status alone proves little about execution: a refusal (4xx) is taken for what it says, anything
+else that came after the request had left may have been executed, and the error says so.
+
+Source: MCP 2026-07-28 basic/transports/streamable-http › Sending Messages; RFC 9110 15.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from observant_host.errors import HttpFailure, Unavailable
+from observant_host.peers import endings
+from observant_host.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from observant_host.errors import CallError, Delivery, Fault
+    from observant_host.telemetry.masking import Masker
+    from observant_host.wire.jsonrpc import Broken, Error, Result
+
+MAYBE: Final = "whether it was executed is unknown"
+
+TIMED_OUT_STATUS: Final = 408
+UNAUTHORIZED: Final = frozenset({401, 403})
+
+
+class SessionGone(Unavailable):
+    """The server no longer knows our session, so it executed nothing; a new session may serve."""
+
+
+def message_in(failure: HttpFailure) -> Result | Error | Broken | None:
+    """The JSON-RPC reply that a refusal carried, if it did."""
+    for message in jsonrpc.decode(failure.body) if failure.body else ():
+        if not isinstance(message, jsonrpc.NotAMessage | jsonrpc.Request | jsonrpc.Notification):
+            return message
+    return None
+
+
+def of_request(
+    server: str, request_id: int, error: Exception, *, delivery: Delivery, masker: Masker
+) -> CallError:
+    """The error of the call whose exchange failed. `delivery` is what its frame got to."""
+    if not isinstance(error, HttpFailure):
+        return endings.lost(server, error, delivery)
+    if error.kind == "session_lost":
+        return SessionGone(f"{server} no longer knows this session: {error}", delivery="not_sent")
+    said = message_in(error)
+    if isinstance(said, jsonrpc.Error) and (said.id is None or _is_ours(said.id, request_id)):
+        return endings.rpc_error(said, masker)
+    return _unavailable(server, error)
+
+
+def says_nothing_of_us(error: Exception, request_id: int) -> bool:
+    """Whether the exchange failed without the server having named our request: then it is worth
+    asking whether it is still there."""
+    if not isinstance(error, HttpFailure) or error.kind == "session_lost" or error.status == 429:
+        return False
+    said = message_in(error)
+    return not (isinstance(said, jsonrpc.Error) and _is_ours(said.id, request_id))
+
+
+def _unavailable(server: str, failure: HttpFailure) -> CallError:
+    if not failure.sent:
+        return Unavailable(f"{server} cannot be reached, nothing was sent: {failure}")
+    delivery, fault = _delivery(failure), _fault(failure)
+    known = MAYBE if delivery == "sent_no_reply" else "it was refused"
+    what = f"answered with HTTP status {failure.status}" if failure.status else "gave no answer"
+    return Unavailable(f"{server} {what} ({known}): {failure}", delivery=delivery, fault=fault)
+
+
+def _delivery(failure: HttpFailure) -> Delivery:
+    status = failure.status or 0
+    refused = failure.kind == "status" and 400 <= status < 500 and status != TIMED_OUT_STATUS
+    return "replied" if refused or failure.kind == "redirect" else "sent_no_reply"
+
+
+def _fault(failure: HttpFailure) -> Fault:
+    return "policy" if failure.status in UNAUTHORIZED else "peer"
+
+
+def _is_ours(said: object, request_id: int) -> bool:
+    return type(said) is int and said == request_id

@@ -1,0 +1,139 @@
+"""A legacy HTTP session that its server has forgotten: renewed once, by one task, for all calls.
+
+A refused request was never executed, so it may be sent again once a new session stands. Calls that
+come meanwhile wait for the same renewal, each no longer than its own time. A renewal that fails,
+or that nobody allows any more, is the end of the life: the next one asks by server/discover first.
+
+Source: MCP 2025-11-25 basic/transports › Session Management.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from observant_host.decisions.evidence_kinds import EvidenceKind
+from observant_host.decisions.terms import Reason
+from observant_host.errors import CallTimeout, Unavailable
+from observant_host.peers.losses import SessionGone
+from observant_host.peers.probing import Probing
+from observant_host.telemetry.vocabulary import RetryScheduled
+from observant_host.timing.tasks import Latch, spawn, wait_any
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from msgspec import Raw
+
+    from observant_host.peers.eras import Params
+    from observant_host.peers.errand import Errand
+    from observant_host.peers.life import Life
+
+INITIALIZED = "notifications/initialized"
+
+
+class Sessions:
+    """The renewals of one life's session. `number` counts the sessions it has had."""
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+        self._renewal: Latch[bool] | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self.number = 1
+
+    async def run(self, errand: Errand, params: Params) -> Raw:
+        """As Life.run; a request that was refused for its session is sent once more."""
+        if self._renewal is not None:
+            await self._renewed(self._renewal, errand)
+        number = self.number
+        try:
+            return await self._life.ask(errand, params)
+        except SessionGone as gone:
+            await self._again(number, errand, gone)
+            errand.attempt += 1
+            return await self._life.ask(errand, params)
+
+    async def _again(self, number: int, errand: Errand, gone: SessionGone) -> None:
+        """Until there is a newer session than `number`, the one that was refused."""
+        life = self._life
+        life.telemetry.count(
+            RetryScheduled(
+                peer=life.server.name,
+                reason="session_lost",
+                attempt=errand.attempt + 1,
+                delay_ms=0.0,
+            ),
+            parent=errand.parent,
+        )
+        if self.number > number:
+            return
+        renewal = self._renewal or self._begin()
+        try:
+            await self._renewed(renewal, errand)
+        except Unavailable as failed:
+            raise failed from gone
+
+    def _begin(self) -> Latch[bool]:
+        renewal = self._renewal = Latch()
+        self._task = spawn(
+            f"{self._life.server.name} session", self._renew(renewal), on_error=self._failed
+        )
+        return renewal
+
+    async def _renewed(self, renewal: Latch[bool], errand: Errand) -> None:
+        life = self._life
+        left = errand.expires - life.clock.monotonic()
+        woken = await wait_any(life.clock, max(0.0, left), renewal, life.end_signal)
+        if woken is None:
+            raise CallTimeout(
+                f"the call's time was over while {life.server.name} got a new session; "
+                "nothing was executed",
+                scope=errand.scope,
+                delivery="not_sent",
+            )
+        if woken is not renewal or not renewal.value:
+            raise Unavailable(
+                f"{life.server.name} lost its session and got no new one; nothing was executed"
+            )
+
+    async def _renew(self, renewal: Latch[bool]) -> None:
+        try:
+            renewed = await self._initialize()
+        except BaseException:
+            renewal.release(False)
+            raise
+        if renewed:
+            self.number += 1
+            self._renewal = None
+        renewal.release(renewed)
+        if renewed:
+            self._life.listener.session_renewed()
+
+    async def _initialize(self) -> bool:
+        """One `initialize` without the old id, for the era that stands."""
+        life = self._life
+        refused = life.listener.legacy_refused()
+        if refused is not None:
+            life.listener.broken(refused, "its session was lost, and its allowance has ended")
+            return False
+        life.transport.forget_session()
+        came = await Probing(life).renew()
+        if came.kind is EvidenceKind.INITIALIZE_OK:
+            life.notify(INITIALIZED)
+            life.transport.listen()
+            return True
+        if not came.proves_modern:
+            life.listener.broken(
+                Reason.HTTP_UNAVAILABLE,
+                f"its session was lost, and initialize gave no new one ({came.outcome})",
+            )
+        return False
+
+    def _failed(self, _name: str, error: BaseException) -> None:
+        self._life.listener.broken(
+            Reason.HTTP_UNAVAILABLE, f"its session could not be renewed: {type(error).__name__}"
+        )
+
+    def close(self) -> None:
+        """The life is over."""
+        if self._task is not None:
+            self._task.cancel()
