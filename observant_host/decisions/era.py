@@ -1,9 +1,10 @@
 """Which era a server has: a person's allowance and the server's answers, looked up in one table.
 
 Allowance and memory pick the first phase, the server gives the evidence, the clock is the driver's:
-waiting is its business, and a new round is the supervisor's.
+waiting is its business, and a new round is the supervisor's. The table is the transport's.
 
-Source: MCP 2026-07-28 basic/transports/stdio › Backward Compatibility, basic/versioning.
+Source: MCP 2026-07-28 basic/transports/stdio and basic/transports/streamable-http › Backward
+Compatibility, basic/versioning.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from typing import Final
 
 import msgspec
 
-from observant_host.decisions.era_table import TRANSITIONS, Do, Phase
+from observant_host.decisions.era_http import HTTP
+from observant_host.decisions.era_stdio import STDIO
+from observant_host.decisions.era_table import Do, Phase, Table
 from observant_host.decisions.evidence import Evidence
+from observant_host.decisions.evidence_kinds import EvidenceKind
 from observant_host.decisions.terms import Cause, Direction, Era, Reason
 
 
@@ -42,6 +46,9 @@ class Step(msgspec.Struct, frozen=True):
     reason: Reason
 
 
+TABLES: Final[dict[str, Table]] = {"stdio": STDIO, "memory": STDIO, "http": HTTP, "sse": HTTP}
+"""By the kind of transport."""
+
 _BY_PERMISSION: Final[dict[Permission, tuple[Phase, Phase]]] = {
     Permission.NONE: (Phase.PROBING, Phase.PROBING),
     Permission.GRANTED: (Phase.PROBING_ALLOWED, Phase.PROBING_ALLOWED_PROVEN),
@@ -57,36 +64,52 @@ def first_phase(
     proven: bool = False,
     shown_modern: bool = False,
     initialize_sent: bool = False,
+    transport: str = "stdio",
+    sse_allowed: bool = False,
 ) -> Phase:
-    """Where a round begins.
+    """Where a round begins: with `server/discover`, but in OPENING_SSE with the GET of Do.TRY_SSE.
 
     `proven`: memory or `expect_era` says modern. `shown_modern`: this very life has given modern
     evidence in an earlier round. `initialize_sent`: this very life was sent its one `initialize`,
-    in vain.
+    in vain (over HTTP such a life has ended). `transport` is what the configuration says ("sse":
+    this is an HTTP+SSE server); `sse_allowed`: the allowance covers 2024-11-05, its revision.
     """
     if initialize_sent:
         return Phase.INITIALIZE_SPENT
     if shown_modern and permission is Permission.GRANTED:
         return Phase.PROBING_REFUSED
-    return _BY_PERMISSION[permission][proven or shown_modern]
+    if TABLES[transport] is not HTTP:
+        return _BY_PERMISSION[permission][proven or shown_modern]
+    if permission is Permission.GRANTED and sse_allowed:
+        return Phase.OPENING_SSE if transport == "sse" else Phase.PROBING_ALLOWED_SSE
+    return _BY_PERMISSION[permission][False]  # silence is an outage there in any case
 
 
-def step(phase: Phase, evidence: Evidence) -> Step:
+def step(phase: Phase, evidence: Evidence, *, transport: str = "stdio") -> Step:
     """The decision. Raises KeyError for a pair that cannot happen: that is a bug in the driver."""
-    do, after, reason = TRANSITIONS[phase, evidence.kind]
+    do, after, reason = TABLES[transport].rows[phase, evidence.kind]
     return Step(before=phase, evidence=evidence, after=after, do=do, reason=reason)
 
 
-def cause_of(reason: Reason, *, transport: str = "stdio", proven: bool = False) -> Cause | None:
+def cause_of(
+    reason: Reason,
+    *,
+    transport: str = "stdio",
+    proven: bool = False,
+    kind: EvidenceKind | None = None,
+) -> Cause | None:
     """The cause of being unavailable for this reason; None where the reason is a success.
 
     `transport` is "stdio", "memory", "http" or "sse": what is a matter of the process there is one
-    of the network here. `proven`: the server was modern before, or has just shown it.
+    of the network here. `proven`: the server was modern before, or has just shown it. `kind` is
+    that of the evidence: a redirect that is not followed is a person's to decide.
     """
+    if kind is EvidenceKind.HTTP_REDIRECTED:
+        return Cause.CONFIG
     cause = _CAUSES[reason]
     if reason is Reason.AMBIGUOUS_TIMEOUT and proven:
         cause = Cause.PROCESS
-    if cause is Cause.PROCESS and transport in ("http", "sse"):
+    if cause is Cause.PROCESS and TABLES[transport] is HTTP:
         return Cause.NETWORK
     return cause
 

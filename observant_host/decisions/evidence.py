@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 from msgspec import Raw
 
-from observant_host.decisions.evidence_kinds import OUTCOMES, PROVE_MODERN, EvidenceKind
+from observant_host.decisions.evidence_kinds import (
+    LEGACY_OUTCOMES,
+    OUTCOMES,
+    PROVE_MODERN,
+    EvidenceKind,
+)
 from observant_host.wire.jsonrpc import Broken, Error, Result
 from observant_host.wire.messages import is_empty, parse_discover, parse_initialize, string_list
 from observant_host.wire.revisions import (
@@ -87,6 +92,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> ProbeOutcome | LegacyProbeOutcome:
+        if self.step in ("initialize", "get_sse"):
+            return LEGACY_OUTCOMES.get(self.kind, OUTCOMES[self.kind])
         return OUTCOMES[self.kind]
 
     @property

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from graphlib import TopologicalSorter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,16 +12,8 @@ from observant_host.decisions.era import (
     first_phase,
     step,
 )
-from observant_host.decisions.era_diagram import diagram
-from observant_host.decisions.era_table import (
-    AMBIGUOUS,
-    FIRST,
-    IMPOSSIBLE,
-    SENDS_INITIALIZE,
-    TRANSITIONS,
-    Do,
-    Phase,
-)
+from observant_host.decisions.era_stdio import AMBIGUOUS, FIRST, STDIO
+from observant_host.decisions.era_table import SENDS_INITIALIZE, Do, Phase
 from observant_host.decisions.evidence import (
     Closed,
     Evidence,
@@ -36,98 +26,18 @@ from observant_host.decisions.evidence_kinds import PROVE_MODERN, EvidenceKind
 from observant_host.decisions.terms import Cause, Direction, Era, Reason
 from observant_host.wire.jsonrpc import Broken, Error, Result
 from observant_host.wire.revisions import MODERN_ERRORS
+from tests.decisions.era_paths import every_path
 
 K = EvidenceKind
 SEEN = Seen(version="2026-07-28", timeout_ms=30_000)
 PERMITTING = {Phase.PROBING_ALLOWED, Phase.PROBING_ALLOWED_PROVEN}
-TERMINAL = {Phase.MODERN, Phase.UNAVAILABLE, Phase.ENDED}
 
 
 def evidence(kind: EvidenceKind) -> Evidence:
     return Evidence(kind=kind, step="initialize" if kind.startswith("init") else "discover")
 
 
-Path = tuple[tuple[Phase, EvidenceKind, Do], ...]
-
-
-def paths_from(phase: Phase, *, walked: Path = ()) -> list[Path]:
-    """Every path of the table from a phase to where no evidence is taken any more."""
-    rows = [(kind, row) for (before, kind), row in TRANSITIONS.items() if before is phase]
-    if not rows:
-        return [walked]
-    return [walked] * bool(walked) + [
-        path
-        for kind, (do, after, _) in rows
-        for path in paths_from(after, walked=(*walked, (phase, kind, do)))
-    ]
-
-
-EVERY_PATH = {phase: paths_from(phase) for phase in FIRST}
-
-
-# The shape of the table
-
-
-def test_every_pair_is_listed_or_impossible_with_a_reason() -> None:
-    every = {(phase, kind) for phase in Phase for kind in EvidenceKind}
-    assert set(TRANSITIONS) | set(IMPOSSIBLE) == every
-    assert not set(TRANSITIONS) & set(IMPOSSIBLE)
-    assert all(len(why) > 10 for why in IMPOSSIBLE.values())
-
-
-def test_the_table_terminates() -> None:
-    graph: dict[Phase, set[Phase]] = {}
-    for (before, _), (_, after, _) in TRANSITIONS.items():
-        graph.setdefault(before, set()).add(after)
-    assert len(list(TopologicalSorter(graph).static_order())) == len(Phase)
-
-
-def test_every_phase_is_reached_and_every_action_is_used() -> None:
-    reached = set(FIRST) | {after for _, after, _ in TRANSITIONS.values()}
-    assert reached == set(Phase)
-    assert {do for do, _, _ in TRANSITIONS.values()} == set(Do)
-    assert {before for before, _ in TRANSITIONS} == set(Phase) - TERMINAL
-
-
-def test_every_action_leads_where_it_says() -> None:
-    for (before, _), (do, after, _) in TRANSITIONS.items():
-        match do:
-            case Do.USE_MODERN:
-                assert after is Phase.MODERN
-            case Do.DISCOVER_AGAIN:
-                assert after is Phase.RETRYING
-            case Do.INITIALIZE:
-                assert after is Phase.INITIALIZING
-            case Do.RESPAWN_AND_INITIALIZE:
-                assert after is Phase.INITIALIZING_FRESH
-            case Do.ACCEPT_LEGACY:
-                assert after is Phase.LEGACY
-            case Do.REFUSE:
-                assert after in (Phase.UNAVAILABLE, Phase.INITIALIZE_SPENT)
-                assert before is not Phase.INITIALIZE_SPENT or after is Phase.UNAVAILABLE
-            case Do.END_LIFE:
-                assert after is Phase.ENDED
-
-
-def test_a_pair_that_cannot_happen_is_a_bug_and_not_a_default() -> None:
-    with pytest.raises(KeyError):
-        step(Phase.MODERN, evidence(K.TIMEOUT))
-
-
-def test_the_diagram_is_drawn_from_the_table() -> None:
-    lines = diagram().splitlines()
-    assert lines[0] == "stateDiagram-v2"
-    for phase in FIRST:
-        assert any(line.startswith(f"    [*] --> {phase}: ") for line in lines)
-    for (before, _), (do, after, reason) in TRANSITIONS.items():
-        edge = next(
-            line
-            for line in lines
-            if line.startswith(f"    {before} --> {after}: ") and line.endswith(f"/ {do}")
-        )
-        assert reason in edge
-    drawn = [line for line in lines if "[*]" not in line and "-->" in line]
-    assert len(drawn) == len({(b, a, d) for (b, _), (d, a, _) in TRANSITIONS.items()})
+EVERY_PATH = every_path(STDIO)
 
 
 # The promise, on every path
@@ -152,34 +62,15 @@ def test_only_a_granted_permission_leads_to_a_phase_that_may_send_initialize() -
                     assert (phase in PERMITTING) == permitted
 
 
-def test_no_path_sends_initialize_after_modern_evidence() -> None:
-    for phase in FIRST:
-        for path in EVERY_PATH[phase]:
-            proven = False
-            for _, kind, do in path:
-                proven = proven or kind in PROVE_MODERN
-                assert not (proven and do in SENDS_INITIALIZE), path
-
-
 def test_no_path_sends_two_initialize_not_even_to_two_processes() -> None:
     for phase in FIRST:
         for path in EVERY_PATH[phase]:
             assert sum(do in SENDS_INITIALIZE for _, _, do in path) <= 1, path
 
 
-def test_no_path_chooses_two_eras_or_legacy_without_initialize() -> None:
-    for phase in FIRST:
-        for path in EVERY_PATH[phase]:
-            actions = [do for _, _, do in path]
-            assert sum(do in (Do.USE_MODERN, Do.ACCEPT_LEGACY) for do in actions) <= 1
-            if Do.ACCEPT_LEGACY in actions:
-                before = actions[: actions.index(Do.ACCEPT_LEGACY)]
-                assert any(do in SENDS_INITIALIZE for do in before)
-
-
 def test_with_an_allowance_every_ambiguous_answer_leads_to_one_initialize() -> None:
     for kind in AMBIGUOUS:
-        do, _, _ = TRANSITIONS[Phase.PROBING_ALLOWED, kind]
+        do, _, _ = STDIO.rows[Phase.PROBING_ALLOWED, kind]
         expected = Do.RESPAWN_AND_INITIALIZE if kind is K.CLOSED else Do.INITIALIZE
         assert do is expected
 
@@ -187,10 +78,10 @@ def test_with_an_allowance_every_ambiguous_answer_leads_to_one_initialize() -> N
 def test_late_modern_evidence_ends_the_life_wherever_it_can_come() -> None:
     for phase in (Phase.INITIALIZING, Phase.INITIALIZE_SPENT, Phase.LEGACY):
         for kind in PROVE_MODERN - {K.INITIALIZE_MODERN}:
-            row = TRANSITIONS[phase, kind]
+            row = STDIO.rows[phase, kind]
             assert row == (Do.END_LIFE, Phase.ENDED, Reason.LATE_MODERN_EVIDENCE)
     for phase in (Phase.INITIALIZING, Phase.INITIALIZING_FRESH, Phase.INITIALIZE_SPENT):
-        row = TRANSITIONS[phase, K.INITIALIZE_MODERN]
+        row = STDIO.rows[phase, K.INITIALIZE_MODERN]
         assert row == (Do.END_LIFE, Phase.ENDED, Reason.LATE_MODERN_EVIDENCE)
 
 

@@ -49,10 +49,10 @@ def test_evidence_is_told_in_the_outward_shape() -> None:
 def test_every_kind_has_an_outcome_of_its_probe() -> None:
     assert set(OUTCOMES) == set(EvidenceKind)
     for kind, outcome in OUTCOMES.items():
-        legacy = kind.startswith("initialize")
+        legacy = kind.startswith(("initialize", "sse"))
         assert isinstance(outcome, LegacyProbeOutcome if legacy else ProbeOutcome)
-    legacy_outcomes = {str(each) for kind, each in OUTCOMES.items() if kind.startswith("init")}
-    assert legacy_outcomes == {str(outcome) for outcome in LegacyProbeOutcome}
+    told = {str(each) for kind, each in OUTCOMES.items() if kind.startswith(("init", "sse"))}
+    assert told == {str(outcome) for outcome in LegacyProbeOutcome}
 
 
 def test_what_is_chosen_is_what_we_prefer_among_what_the_server_speaks() -> None:

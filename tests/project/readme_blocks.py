@@ -16,8 +16,16 @@ BLOCK = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end generated -->", re.D
 
 def era() -> str:
     from observant_host.decisions.era_diagram import diagram
+    from observant_host.decisions.era_stdio import STDIO
 
-    return f"```mermaid\n{diagram().strip()}\n```"
+    return f"```mermaid\n{diagram(STDIO).strip()}\n```"
+
+
+def era_http() -> str:
+    from observant_host.decisions.era_diagram import diagram
+    from observant_host.decisions.era_http import HTTP
+
+    return f"```mermaid\n{diagram(HTTP).strip()}\n```"
 
 
 def commands() -> str:
@@ -93,7 +101,13 @@ def _first_sentence(doc: str | None, name: str) -> str:
     return " ".join(doc.split()).replace("; ", ". ").split(". ")[0].rstrip(".")
 
 
-BLOCKS = {"era": era, "commands": commands, "metrics": metrics, "spans": spans}
+BLOCKS = {
+    "era": era,
+    "era_http": era_http,
+    "commands": commands,
+    "metrics": metrics,
+    "spans": spans,
+}
 
 
 def renewed(text: str) -> str:

@@ -1,0 +1,285 @@
+"""What an HTTP exchange proves about a server's era.
+
+A body that only a modern server writes proves it at any status that the server itself gave; 401,
+403 and 5xx may be anybody's. What is left of the answers is as ambiguous as an error on a pipe, and
+what is no answer is no evidence.
+
+Source: MCP 2026-07-28 basic/transports/streamable-http › Backward Compatibility, Protocol Version
+Header; basic/versioning › Backward Compatibility.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from observant_host.decisions.evidence import (
+    Evidence,
+    EvidenceStep,
+    Seen,
+    Silence,
+    judge_discover,
+    judge_initialize,
+)
+from observant_host.decisions.evidence_kinds import EvidenceKind
+from observant_host.errors import HttpFailure
+from observant_host.wire.jsonrpc import Broken, Error, Result, decode
+from observant_host.wire.revisions import METHOD_NOT_FOUND, MODERN
+
+Reply = Result | Error | Broken
+
+
+class HttpReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The message that came back on the POST: as its body, or as an event of its stream.
+
+    `paired` is False where its id only resembled ours.
+    """
+
+    message: Reply
+    status: int = 200
+    content_type: str = ""
+    paired: bool = True
+
+
+HttpAnswer = HttpReply | HttpFailure | Silence
+
+
+def judge_http_discover(
+    answer: HttpAnswer, *, seen: Seen, modern: tuple[str, ...] = MODERN
+) -> Evidence:
+    """Judge what came of a POST of `server/discover`; `modern` as in `judge_discover`."""
+    if isinstance(answer, Silence):
+        return _Exchange(seen, "discover").evidence(_K.HTTP_TIMEOUT)
+    exchange = _of(answer, seen, "discover")
+    if lost := _LOST.get(exchange.failure):
+        return exchange.evidence(lost)
+    return (
+        exchange.anybodys()
+        or _modern(exchange, modern)
+        or exchange.no_answer()
+        or _ambiguous(exchange, modern)
+    )
+
+
+def judge_http_initialize(answer: HttpAnswer, *, seen: Seen, allowed: tuple[str, ...]) -> Evidence:
+    """Judge what came of a POST of `initialize`; `allowed` as in `judge_initialize`."""
+    if isinstance(answer, Silence):
+        return _Exchange(seen, "initialize").evidence(_K.INITIALIZE_TIMEOUT)
+    exchange = _of(answer, seen, "initialize")
+    if exchange.broke_off:
+        return exchange.evidence(_K.INITIALIZE_CLOSED)
+    if lost := _INITIALIZE_LOST.get(exchange.failure):
+        return exchange.evidence(lost)
+    return exchange.anybodys() or _initialized(exchange, allowed)
+
+
+def judge_get_sse(answer: str | HttpFailure | Silence, *, seen: Seen) -> Evidence:
+    """Judge what came of the GET for HTTP+SSE.
+
+    A string says what is wrong with its first event; "" where that names an endpoint on the same
+    origin.
+    """
+    if isinstance(answer, Silence):
+        return _Exchange(seen, "get_sse").evidence(_K.SSE_TIMEOUT)
+    if isinstance(answer, str):
+        opened = _Exchange(seen, "get_sse", status=200, problem=answer)
+        return opened.evidence(_K.SSE_INVALID if answer else _K.SSE_OPENED)
+    exchange = _of(answer, seen, "get_sse")
+    if lost := _SSE_LOST.get(exchange.failure):
+        return exchange.evidence(lost)
+    return (
+        exchange.anybodys()
+        or _modern(exchange, MODERN)
+        or exchange.no_answer()
+        or exchange.evidence(_K.SSE_REFUSED)
+    )
+
+
+_K = EvidenceKind
+
+_LOST: Final = {
+    "credentials": _K.HTTP_LOGIN,
+    "refused": _K.HTTP_UNREACHABLE,
+    "dns": _K.HTTP_UNREACHABLE,
+    "tls": _K.HTTP_UNREACHABLE,
+    "reset": _K.HTTP_UNREACHABLE,
+    "timeout": _K.HTTP_TIMEOUT,
+}
+_INITIALIZE_LOST: Final = {
+    "credentials": _K.HTTP_LOGIN,
+    "refused": _K.INITIALIZE_CLOSED,
+    "dns": _K.INITIALIZE_CLOSED,
+    "tls": _K.INITIALIZE_CLOSED,
+    "reset": _K.INITIALIZE_CLOSED,
+    "timeout": _K.INITIALIZE_TIMEOUT,
+}
+_SSE_LOST: Final = _LOST | {
+    "reset": _K.SSE_CLOSED,
+    "no_response": _K.SSE_CLOSED,
+    "content": _K.SSE_INVALID,
+    "encoding": _K.SSE_INVALID,
+    "too_large": _K.SSE_INVALID,
+}
+"""Kinds of failure that leave nothing to be judged by its status."""
+
+_CONNECTING: Final = frozenset({"refused", "dns", "tls", "timeout"})
+
+_NO_SUCH_THING: Final = frozenset({400, 404, 405})
+"""What a server says where it has no MCP endpoint at this URL, or none that takes a POST."""
+
+_DISCOVERED: Final = frozenset({_K.DISCOVER_OK, _K.DISCOVER_NO_MUTUAL, _K.DISCOVER_LEGACY_ONLY})
+_UNUSABLE: Final = "it is a valid answer, but it came as a failure"
+_NO_MESSAGE: Final = "the answer is no JSON-RPC message"
+
+
+class _Exchange(msgspec.Struct, frozen=True):
+    """One HTTP exchange, however it was told. `status` is 0 where there was none.
+
+    `delivered`: the message came as an answer should, so that it can be used.
+    """
+
+    seen: Seen
+    step: EvidenceStep
+    status: int = 0
+    content_type: str = ""
+    message: Reply | None = None
+    paired: bool = True
+    delivered: bool = False
+    blank: bool = False
+    failure: str = ""
+    problem: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def method_unknown(self) -> bool:
+        """404 with -32601: of the shape in which only a modern server says this."""
+        known = isinstance(self.message, Error) and self.message.code == METHOD_NOT_FOUND
+        return known and self.status == 404
+
+    @property
+    def broke_off(self) -> bool:
+        """A stream that ended before the answer; a success without a body is an answer."""
+        return self.failure == "no_response" and self.content_type.startswith("text/event-stream")
+
+    def anybodys(self) -> Evidence | None:
+        """What a gateway may have said as well as the server, whatever the body is."""
+        if self.status == 401:
+            return self.evidence(_K.HTTP_LOGIN)
+        if self.status == 403:
+            return self.evidence(_K.HTTP_FORBIDDEN)
+        return self.evidence(_K.HTTP_FAILED) if self.status >= 500 else None
+
+    def no_answer(self) -> Evidence | None:
+        """What remains no answer where the body did not say otherwise."""
+        if self.failure == "redirect" or 300 <= self.status < 400:
+            return self.evidence(_K.HTTP_REDIRECTED)
+        if self.status == 429:
+            return self.evidence(_K.HTTP_RATE_LIMITED)
+        if self.status < 200 or self.status == 408 or self.broke_off:
+            return self.evidence(_K.HTTP_FAILED)
+        unread = self.failure in ("encoding", "too_large")
+        return self.evidence(_K.HTTP_FAILED) if unread else None
+
+    def evidence(self, kind: EvidenceKind, *, problem: str = "") -> Evidence:
+        code = self.message.code if isinstance(self.message, Error | Broken) else None
+        return self.told(
+            Evidence(
+                kind=kind,
+                step=self.step,
+                version=self.seen.version,
+                rpc_code=code,
+                excerpt=self.seen.excerpt,
+                elapsed_ms=self.seen.elapsed_ms,
+                timeout_ms=self.seen.timeout_ms,
+                late=self.seen.late,
+                problem=problem or self.problem,
+            )
+        )
+
+    def told(self, judged: Evidence) -> Evidence:
+        """With what HTTP adds to it."""
+        return msgspec.structs.replace(
+            judged,
+            step=self.step,
+            http_status=self.status or None,
+            content_type=self.content_type or None,
+        )
+
+
+def _of(answer: HttpReply | HttpFailure, seen: Seen, step: EvidenceStep) -> _Exchange:
+    if isinstance(answer, HttpReply):
+        return _Exchange(
+            seen,
+            step,
+            status=answer.status,
+            content_type=answer.content_type,
+            message=answer.message,
+            paired=answer.paired,
+            delivered=200 <= answer.status < 300,
+        )
+    return _Exchange(
+        seen,
+        "connect" if step == "discover" and answer.kind in _CONNECTING else step,
+        status=answer.status or 0,
+        content_type=answer.content_type,
+        message=_message_in(answer.body),
+        blank=not answer.body.strip(),
+        failure=answer.kind,
+        problem=str(answer),
+    )
+
+
+def _message_in(body: bytes) -> Reply | None:
+    message = decode(body)[0]
+    return message if isinstance(message, Result | Error | Broken) else None
+
+
+def _modern(exchange: _Exchange, modern: tuple[str, ...]) -> Evidence | None:
+    """Evidence where the body is one that only a modern server writes."""
+    if exchange.message is None:
+        return None
+    judged = judge_discover(
+        exchange.message, seen=exchange.seen, paired=exchange.paired, modern=modern
+    )
+    if judged.kind in _DISCOVERED and not exchange.delivered:
+        return exchange.evidence(_K.MODERN_ERROR, problem=_UNUSABLE)
+    return exchange.told(judged) if judged.proves_modern else None
+
+
+def _ambiguous(exchange: _Exchange, modern: tuple[str, ...]) -> Evidence:
+    if not exchange.succeeded:
+        refused = exchange.status in _NO_SUCH_THING and not exchange.method_unknown
+        return exchange.evidence(_K.HTTP_REFUSED if refused else _K.HTTP_ERROR)
+    if exchange.message is None:
+        kind = _K.HTTP_EMPTY if exchange.blank else _K.HTTP_MALFORMED
+        return exchange.evidence(kind)
+    judged = judge_discover(
+        exchange.message, seen=exchange.seen, paired=exchange.paired, modern=modern
+    )
+    kind = _K.HTTP_ERROR if judged.kind is _K.ERROR else _K.HTTP_MALFORMED
+    return exchange.evidence(kind, problem=judged.problem)
+
+
+def _initialized(exchange: _Exchange, allowed: tuple[str, ...]) -> Evidence:
+    judged = exchange.evidence(_K.INITIALIZE_INVALID, problem=exchange.problem or _NO_MESSAGE)
+    if exchange.message is not None:
+        judged = exchange.told(
+            judge_initialize(
+                exchange.message, seen=exchange.seen, allowed=allowed, paired=exchange.paired
+            )
+        )
+    if judged.proves_modern:
+        return judged
+    missing = exchange.no_answer()
+    if missing is not None:
+        return missing
+    if not exchange.succeeded:
+        refused = exchange.status in _NO_SUCH_THING and not exchange.method_unknown
+        return exchange.evidence(_K.INITIALIZE_REFUSED if refused else _K.INITIALIZE_ERROR)
+    if judged.kind is _K.INITIALIZE_OK and not exchange.delivered:
+        return exchange.evidence(_K.INITIALIZE_INVALID, problem=_UNUSABLE)
+    return judged
