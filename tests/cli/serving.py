@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from observant_host.demo.stage import Stage, build
+from observant_host.demo.stage import SLOW_S, Stage, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,8 +42,13 @@ class Serving:
         return self.process.wait(20)
 
 
-def stage_in(folder: Path) -> Stage:
-    return build(folder, today=TOMORROW, listen="127.0.0.1:0")
+def stage_in(folder: Path, *, slow: bool = False) -> Stage:
+    """The demo's servers; without `slow` all of them answer at once, and starts are short."""
+    stage = build(folder, today=TOMORROW, listen="127.0.0.1:0")
+    if not slow:
+        text = stage.config.read_text().replace(f'"--slow", "{SLOW_S}", ', "")
+        stage.config.write_text(text.replace("probe_timeout_s = 1.0", "probe_timeout_s = 20"))
+    return stage
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def watching(*argv: str, **variables: str) -> Iterator[Watched]:
 
 
 def test_run_shows_who_starts_then_a_summary_then_changes(tmp_path) -> None:
-    stage = stage_in(tmp_path)
+    stage = stage_in(tmp_path, slow=True)
     with watching("run", "-c", str(stage.config)) as terminal:
         terminal.until("starting")
         terminal.until("Ctrl-C stops")
@@ -127,7 +127,7 @@ def test_watching_status_looks_again_until_ctrl_c(tmp_path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_servers_start_ends_them_and_says_interrupted(tmp_path, number) -> None:
-    stage = stage_in(tmp_path)
+    stage = stage_in(tmp_path, slow=True)
     with watching("tools", "--standalone", "-c", str(stage.config)) as terminal:
         terminal.until("starting")
         terminal.until("forecast")
