@@ -47,6 +47,7 @@ HttpFailureKind = Literal[
     "too_large",
     "encoding",
     "session_lost",
+    "credentials",
 ]
 
 
@@ -109,7 +110,8 @@ class HttpFailure(TransportError):
     before the answer was whole), "status" (not 2xx), "redirect" (one that is not followed),
     "content" (2xx of a type that carries no messages, or whose bytes are none), "no_response" (a
     2xx that ended without the response), "too_large", "encoding" (a Content-Encoding that is
-    unknown or a lie), "session_lost" (the server no longer knows our session id).
+    unknown or a lie), "session_lost" (the server no longer knows our session id), "credentials"
+    (the headers that would authorise it could not be had, so nothing was asked).
     `sent` is False only if nothing can have been processed: no connection was ever made.
     `body` is what came, at most 64 KiB of it, NOT masked: mask it before anyone sees it.
     `retry_after_s` in seconds from now. `url` has no query, no fragment and no user name. `str()`

@@ -1,0 +1,1 @@
+"""One HTTP exchange, done with care: what both HTTP transports stand on."""

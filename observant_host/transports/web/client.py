@@ -1,0 +1,255 @@
+"""Requests to one server: its credentials, its redirects, its proxy, and never another origin.
+
+Source: MCP 2026-07-28 basic/transports/streamable-http; RFC 9110 15.4 Redirection.
+"""
+
+from __future__ import annotations
+
+import io
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+from yarl import URL
+
+from observant_host.errors import HostError, TransportError
+from observant_host.transports.web.connections import PASSAGE, Connector
+from observant_host.transports.web.failures import Failures, shown
+from observant_host.transports.web.proxies import proxy_for
+from observant_host.transports.web.reply import Reply
+from observant_host.transports.web.tls import trust
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from observant_host.errors import HttpFailure
+    from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.masking import Masker
+    from observant_host.timing.clock import Clock
+    from observant_host.transports.base import Credentials
+    from observant_host.transports.web.connections import Passage
+
+CALL_CONNECTIONS: Final = 256
+"""Requests at once to one origin: far above what `max_in_flight` usually lets through, and below
+what a process has descriptors for."""
+
+STREAM_CONNECTIONS: Final = 256
+"""In a pool of their own, so that long streams and what must not wait (a cancellation, an answer
+to the server) never stand in line with calls."""
+
+MAX_HOPS: Final = 5
+MAX_PLAIN_BODY: Final = 1 << 20
+"""Larger bodies are written in pieces, so that they do not hold the loop up."""
+
+
+class WebClient:
+    """For one server and one transport life; made and closed on the event loop."""
+
+    def __init__(
+        self,
+        name: str,
+        url: URL,
+        *,
+        credentials: Credentials,
+        masker: Masker,
+        clock: Clock,
+        proxy: URL | None,
+        calls: Connector,
+        streams: Connector,
+    ) -> None:
+        self.url = url.with_user(None)
+        self.failures = Failures(masker=masker, clock=clock)
+        self._name = name
+        self._basic = aiohttp.BasicAuth(url.user or "", url.password or "") if url.user else None
+        self._credentials = credentials
+        self._masker = masker
+        self._clock = clock
+        self._proxy = proxy
+        self._calls = _session(calls)
+        self._streams = _session(streams)
+        self._connectors = (calls, streams)
+
+    async def ask(
+        self,
+        verb: str,
+        *,
+        headers: Mapping[str, str],
+        passage: Passage,
+        frame: bytes | None = None,
+        url: URL | None = None,
+        apart: bool = False,
+    ) -> Reply:
+        """One request, its same-origin redirects and at most one renewal of credentials.
+
+        The reply has any status but a redirect's, and is the caller's to read or close. `apart`
+        uses the pool for streams. Raises HttpFailure (or Expired, where nothing was sent).
+        """
+        PASSAGE.set(passage)
+        target, renewed = url or self.url, False
+        for _ in range(MAX_HOPS + 1):
+            reply = await self._once(verb, target, headers, frame, passage, apart=apart)
+            if reply.status == 401 and not renewed and await self._renewed():
+                renewed = True
+            elif reply.status in (301, 302, 303, 307, 308):
+                target = self._followed(reply, verb)
+            else:
+                return reply
+            await reply.finish()
+        raise self.failures.make("redirect", target, f"redirects in a circle of {MAX_HOPS} hops")
+
+    async def close(self) -> None:
+        """Close every connection; open streams end."""
+        await self._calls.close()
+        await self._streams.close()
+
+    async def _once(
+        self,
+        verb: str,
+        url: URL,
+        headers: Mapping[str, str],
+        frame: bytes | None,
+        passage: Passage,
+        *,
+        apart: bool,
+    ) -> Reply:
+        passage.connected = False
+        sent_headers = await self._authorised(headers, url)
+        session = self._streams if apart else self._calls
+        try:
+            response = await session.request(
+                verb,
+                url,
+                data=_body(frame),
+                headers=sent_headers,
+                allow_redirects=False,
+                proxy=self._proxy,
+            )
+        except (aiohttp.ClientError, OSError) as error:
+            if passage.connected and passage.reused:
+                self._distrust()
+            raise self.failures.of_error(error, url, passage) from error
+        return Reply(response, url=url, passage=passage, failures=self.failures, clock=self._clock)
+
+    def _distrust(self) -> None:
+        for connector in self._connectors:
+            connector.distrust()
+
+    async def _authorised(self, headers: Mapping[str, str], url: URL) -> dict[str, str]:
+        try:
+            given = dict(await self._credentials.headers())
+        except HostError as error:
+            raise self.failures.make(
+                "credentials", url, f"was not asked: {error}", sent=False
+            ) from (error)
+        if self._basic is not None and not any(key.lower() == "authorization" for key in given):
+            given["Authorization"] = self._basic.encode()
+        ours = {key.lower() for key in headers}
+        return {
+            **{key: value for key, value in given.items() if key.lower() not in ours},
+            **headers,
+        }
+
+    async def _renewed(self) -> bool:
+        try:
+            return await self._credentials.rejected()
+        except HostError:
+            return False
+
+    def _followed(self, reply: Reply, verb: str) -> URL:
+        """Where to go on. Raises HttpFailure where that is elsewhere, or no longer a POST."""
+        try:
+            target = reply.url.join(URL(reply.headers.get("Location", "")))
+            origin = target.origin()
+        except ValueError:
+            raise self._redirect(reply, "to nowhere that can be read") from None
+        if origin != self.url.origin():
+            raise self._redirect(
+                reply,
+                f"to another origin, {origin}, instead of {self.url.origin()}; that is refused. "
+                f"If it is right, set servers.{self._name}.url to {shown(target)}",
+            )
+        if verb != "GET" and reply.status not in (307, 308):
+            raise self._redirect(
+                reply,
+                f"to {shown(target)}, which would turn the {verb} into a GET: "
+                f"set servers.{self._name}.url to the address that takes it",
+            )
+        target = target.with_user(None).with_fragment(None)
+        if reply.status == 308 and reply.url == self.url:
+            self.url = target
+        return target
+
+    def _redirect(self, reply: Reply, where: str) -> HttpFailure:
+        reply.close()
+        return reply.failure("redirect", f"redirects ({reply.status}) {where}")
+
+
+async def make_client(
+    name: str,
+    address: str,
+    *,
+    ca_bundle: str | None,
+    credentials: Credentials,
+    masker: Masker,
+    telemetry: Telemetry,
+    clock: Clock,
+    connect_timeout_s: float,
+    environment: Mapping[str, str],
+    call_connections: int = CALL_CONNECTIONS,
+) -> WebClient:
+    """Raises TransportError for a URL, a CA bundle or a proxy that cannot be used."""
+    url = usable_url(name, address)
+    tls = await trust(name, ca_bundle)
+    calls, streams = (
+        Connector(
+            limit=limit,
+            connect_timeout_s=connect_timeout_s,
+            tls=tls,
+            peer=name,
+            telemetry=telemetry,
+            clock=clock,
+        )
+        for limit in (call_connections, STREAM_CONNECTIONS)
+    )
+    return WebClient(
+        name,
+        url,
+        credentials=credentials,
+        masker=masker,
+        clock=clock,
+        proxy=proxy_for(url, environment),
+        calls=calls,
+        streams=streams,
+    )
+
+
+def usable_url(name: str, address: str) -> URL:
+    """Raises TransportError naming the key, without showing what may be secret."""
+    try:
+        url = URL(address).with_fragment(None)
+        if url.scheme in ("http", "https") and url.host:
+            return url
+    except ValueError:
+        pass
+    raise TransportError(f"servers.{name}.url must be http://… or https://… with a host")
+
+
+def _session(connector: Connector) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(total=None),  # every wait is bounded by its own deadline
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+        headers={"User-Agent": USER_AGENT},
+        read_bufsize=2**18,
+    )
+
+
+USER_AGENT: Final = f"observant-host/{version('observant-host')}"
+
+
+def _body(frame: bytes | None) -> aiohttp.Payload | bytes | None:
+    if frame is None or len(frame) <= MAX_PLAIN_BODY:
+        return frame
+    return aiohttp.BytesIOPayload(io.BytesIO(frame))

@@ -1,0 +1,149 @@
+"""The exchanges under way in one life: each a task of its own, together bounded.
+
+None holds up another: a POST that is slow, refused or reset concerns its own message only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from observant_host.errors import QueueFull
+from observant_host.timing.tasks import spawn
+from observant_host.transports.web.connections import Expired, Passage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from observant_host.timing.clock import Clock
+    from observant_host.transports.base import Outbound
+    from observant_host.transports.web.client import WebClient
+    from observant_host.transports.web.inlet import Inlet
+
+MAX_EXCHANGES: Final = 1024
+"""Calls in flight are bounded far below this; more means that notifications pile up."""
+
+QUEUE_MESSAGES: Final = 2
+"""Of the largest size, may wait for a connection: the memory that one stuck server can hold."""
+
+
+class Exchange(Passage):
+    """One message on its way, and its response; a transports.base.Sent."""
+
+    __slots__ = ("out", "session_id", "task")
+
+    def __init__(self, out: Outbound, *, expires: float) -> None:
+        super().__init__(expires=expires)
+        self.out = out
+        self.session_id: str | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def withdraw(self) -> bool:
+        if self.started:
+            return False
+        self.stop()
+        return True
+
+    def stop(self) -> None:
+        """Close its stream, or do not even begin; nothing is told."""
+        if self.task is not None:
+            self.task.cancel()
+
+
+class Exchanges:
+    """`run(exchange)` does one, and tells what became of it."""
+
+    def __init__(
+        self,
+        name: str,
+        client: WebClient,
+        *,
+        run: Callable[[Exchange], Awaitable[None]],
+        inlet: Inlet,
+        max_bytes: int,
+        clock: Clock,
+    ) -> None:
+        self._name = name
+        self._client = client
+        self._run = run
+        self._inlet = inlet
+        self._max_waiting = QUEUE_MESSAGES * max_bytes
+        self._clock = clock
+        self._open: dict[Exchange, None] = {}
+        self._requests: dict[int, Exchange] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self, out: Outbound, *, expires: float) -> Exchange:
+        """Raises QueueFull, which means that nothing was sent."""
+        self._make_room(len(out.frame))
+        exchange = Exchange(out, expires=expires)
+        self._open[exchange] = None
+        self._bytes += len(out.frame)
+        if out.request_id is not None:
+            self._requests[out.request_id] = exchange
+        exchange.task = spawn(
+            f"POST {out.method} to {self._name}",
+            self._guarded(exchange),
+            on_error=lambda _, error: self._broke(exchange, error),
+        )
+        exchange.task.add_done_callback(lambda _: self._done(exchange))
+        return exchange
+
+    def request(self, request_id: int) -> Exchange | None:
+        """The one that this request of ours has open."""
+        return self._requests.get(request_id)
+
+    async def stop(self) -> None:
+        """Close all their streams and wait until they are closed."""
+        tasks = [exchange.task for exchange in self._open if exchange.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _guarded(self, exchange: Exchange) -> None:
+        with suppress(Expired):  # then nobody waits for it any more
+            await self._run(exchange)
+
+    def _broke(self, exchange: Exchange, error: BaseException) -> None:
+        """A mistake of ours: it is reported as such, and costs this one message."""
+        what = f"could not be asked because of a mistake in this host ({type(error).__name__})"
+        failure = self._client.failures.make("reset", self._client.url, what, sent=exchange.started)
+        self._inlet.lost(exchange.out.request_id, failure)
+        asyncio.get_running_loop().call_exception_handler(
+            {"message": f"a POST to {self._name} failed", "exception": error}
+        )
+
+    def _done(self, exchange: Exchange) -> None:
+        if exchange not in self._open:
+            return
+        del self._open[exchange]
+        self._bytes -= len(exchange.out.frame)
+        request_id = exchange.out.request_id
+        if request_id is not None and self._requests.get(request_id) is exchange:
+            del self._requests[request_id]
+
+    def _make_room(self, size: int) -> None:
+        if self._fits(size):
+            return
+        now = self._clock.monotonic()
+        for exchange in tuple(self._open):
+            if not exchange.started and exchange.expires <= now:
+                exchange.stop()
+                self._done(exchange)
+        if not self._fits(size):
+            raise QueueFull(
+                f"the server is not taking messages: {len(self._open)} are under way; "
+                f"nothing was sent"
+            )
+
+    def _fits(self, size: int) -> bool:
+        if len(self._open) >= MAX_EXCHANGES:
+            return False
+        if self._bytes + size <= self._max_waiting:
+            return True
+        waiting = sum(len(each.out.frame) for each in self._open if not each.started)
+        return waiting == 0 or waiting + size <= self._max_waiting

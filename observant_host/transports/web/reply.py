@@ -1,0 +1,160 @@
+"""One response, read in decoded pieces and within bounds, and always given back or closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+
+from observant_host.transports.web.encodings import Undecodable, decoder_for
+from observant_host.transports.web.failures import BODY_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yarl import URL
+
+    from observant_host.errors import HttpFailure, HttpFailureKind
+    from observant_host.timing.clock import Clock
+    from observant_host.transports.web.connections import Passage
+    from observant_host.transports.web.encodings import Inflate
+    from observant_host.transports.web.failures import Failures
+
+LINGER_S: Final = 0.25
+"""For the end of a stream whose response is in: most end at once, and then their connection can
+be used again; one that stays open is closed."""
+
+PATIENCE_S: Final = 2.0
+"""For a body that only decorates a status already known."""
+
+EVENT_STREAM: Final = "text/event-stream"
+
+
+class Reply:
+    """`media_type` is lower case and without parameters, "" where none was given."""
+
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        *,
+        url: URL,
+        passage: Passage,
+        failures: Failures,
+        clock: Clock,
+    ) -> None:
+        self.status = response.status
+        self.url = url
+        self.media_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        self._response = response
+        self._passage = passage
+        self._failures = failures
+        self._clock = clock
+        self._decoder: Inflate | None = None
+        self._encoding: str | None = response.headers.get("Content-Encoding", "")
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._response.headers
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def is_stream(self) -> bool:
+        return self.ok and self.media_type == EVENT_STREAM
+
+    async def read(self) -> bytes:
+        """The next decoded piece, b"" at the end. Raises HttpFailure."""
+        try:
+            return await self._piece()
+        except Undecodable as error:
+            raise self.failure("encoding", str(error)) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise self.broken(error) from error
+
+    async def whole(self, max_bytes: int) -> bytes:
+        """The decoded body. Raises HttpFailure, kind "too_large" beyond `max_bytes`."""
+        pieces: list[bytes] = []
+        size = 0
+        while piece := await self.read():
+            size += len(piece)
+            pieces.append(piece)
+            if size > max_bytes:
+                raise self.failure(
+                    "too_large",
+                    f"answered with more than max_message_bytes ({max_bytes} bytes)",
+                    body=b"".join(pieces)[:BODY_BYTES],
+                )
+        return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+
+    async def beginning(self) -> bytes:
+        """The first 64 KiB of a body that is only to be shown; never raises, never waits long."""
+        begun = bytearray()
+        timer = self._clock.call_at(self._clock.monotonic() + PATIENCE_S, self.close)
+        try:
+            while len(begun) < BODY_BYTES and (piece := await self._piece()):
+                begun += piece
+        except (aiohttp.ClientError, OSError, Undecodable):
+            pass  # what came is enough to show
+        finally:
+            timer.cancel()
+            self.close()
+        return bytes(begun[:BODY_BYTES])
+
+    async def finish(self, patience_s: float = LINGER_S) -> None:
+        """Give the connection back if the body ends soon and is short, else close it."""
+        if self._response.content.at_eof():
+            return
+        left = BODY_BYTES
+        timer = self._clock.call_at(self._clock.monotonic() + patience_s, self.close)
+        try:
+            while left > 0 and (piece := await self._response.content.readany()):
+                left -= len(piece)
+        except (aiohttp.ClientError, OSError):
+            pass  # it is closed, which is what was wanted
+        finally:
+            timer.cancel()
+            self.close()
+
+    def close(self) -> None:
+        """Idempotent; where the body was read to its end, the connection stays usable."""
+        if not self._response.content.at_eof():
+            self._response.close()
+
+    def failure(self, kind: HttpFailureKind, what: str, *, body: bytes = b"") -> HttpFailure:
+        return self._failures.make(
+            kind,
+            self.url,
+            what,
+            status=self.status,
+            content_type=self.media_type,
+            body=body,
+            headers=self.headers,
+        )
+
+    def broken(self, error: Exception) -> HttpFailure:
+        return self._failures.of_error(error, self.url, self._passage)
+
+    async def refusal(self) -> HttpFailure:
+        """Of kind "status", with the beginning of the body."""
+        body = await self.beginning()
+        return self.failure("status", self.said(body), body=body)
+
+    def said(self, body: bytes) -> str:
+        """`answered 502 Bad Gateway (text/html): Bad gateway`."""
+        return self._failures.refusal(self.status, self.media_type, body)
+
+    async def _piece(self) -> bytes:
+        if self._encoding is not None:
+            self._decoder, self._encoding = decoder_for(self._encoding), None
+        decoder = self._decoder
+        if decoder is None:
+            return await self._response.content.readany()
+        while not (piece := decoder.take()):
+            data = await self._response.content.readany()
+            if not data:
+                decoder.end()
+                return b""
+            decoder.feed(data)
+        return piece
