@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from observant_host.config import HttpServer
 from observant_host.decisions.era import (
     Permission,
     Step,
@@ -22,7 +23,7 @@ from observant_host.decisions.era import (
     step,
 )
 from observant_host.decisions.era_sentences import sentence
-from observant_host.decisions.era_table import Do
+from observant_host.decisions.era_table import Do, Phase
 from observant_host.decisions.evidence import Evidence
 from observant_host.decisions.terms import Cause, Direction, Era, Reason
 from observant_host.errors import TransportError
@@ -34,13 +35,13 @@ from observant_host.telemetry.facade import TraceContext
 from observant_host.telemetry.vocabulary import EraDecide
 from observant_host.wire.jsonrpc import Result
 from observant_host.wire.messages import parse_discover, parse_initialize
-from observant_host.wire.revisions import MODERN, PREFERRED_MODERN
+from observant_host.wire.revisions import HTTP_SSE_REVISION, MODERN, PREFERRED_MODERN
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from observant_host.decisions.terms import Trigger
-    from observant_host.telemetry.facade import Operation
+    from observant_host.telemetry.facade import Link, Operation
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     `life` is the one in use now: after a respawn not the one that was given. `era` is None where
     none was chosen; then `cause` and `detail` say why, and `end_life` that this life must be ended
     before another round. `modern_evidence` is True where the server proved to be modern in this
-    round, whatever came of it. `context` is the decision's place in its trace.
+    round, whatever came of it. `retry_after_s`: the server asked not to be asked again before.
+    `context` is the decision's place in its trace.
     """
 
     life: Life
@@ -64,6 +66,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     end_life: bool
     modern_evidence: bool
     context: TraceContext
+    retry_after_s: float | None = None
 
 
 async def negotiate(
@@ -74,15 +77,18 @@ async def negotiate(
     trigger: Trigger,
     previous_era: Era,
     respawn: Callable[[], Awaitable[Life]],
+    open_sse: Callable[[], Awaitable[Life]] | None = None,
     remembered_modern: bool = False,
     parent: TraceContext | None = None,
+    links: Sequence[Link] = (),
 ) -> Round:
     """Negotiate once. Raises nothing but cancellation.
 
     `proven`: a timeout is an outage (memory, or expect_era = "modern"). `remembered_modern`: the
     memory says modern and only alerts; if legacy is chosen all the same, that is not expected.
     Revisions that may be agreed on are `life.server.era.allow_legacy`. `respawn` gives an opened
-    life in a fresh process; it may raise TransportError.
+    life in a fresh process; it may raise TransportError. `open_sse` gives an opened life on
+    HTTP+SSE in the place of this one; it may raise HttpFailure. Without it that is not tried.
     """
     fact = EraDecide(
         peer=life.server.name,
@@ -93,8 +99,8 @@ async def negotiate(
         if permission is Permission.GRANTED
         else MODERN,
     )
-    with life.telemetry.operation(fact, parent=parent) as op:
-        driver = _Driver(life, respawn=respawn)
+    with life.telemetry.operation(fact, parent=parent, links=links) as op:
+        driver = _Driver(life, respawn=respawn, open_sse=open_sse)
         try:
             last = await driver.run(permission, proven=proven)
         finally:
@@ -114,12 +120,25 @@ async def negotiate(
 class _Driver:
     """Does what the table says. `life` is the one in use; `evidence` all that came, in order."""
 
-    def __init__(self, life: Life, *, respawn: Callable[[], Awaitable[Life]]) -> None:
+    def __init__(
+        self,
+        life: Life,
+        *,
+        respawn: Callable[[], Awaitable[Life]],
+        open_sse: Callable[[], Awaitable[Life]] | None,
+    ) -> None:
         self.life = life
         self.evidence: list[Evidence] = []
         self._respawn = respawn
+        self._open_sse = open_sse
+        self._transport = life.transport.kind
         self._probing = Probing(life)
         life.probes.negotiating = True
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """How long the server asked to be left alone, in its last answer."""
+        return self._probing.retry_after_s
 
     def rest(self) -> None:
         """From now on an answer wakes the supervisor, not this round."""
@@ -127,17 +146,14 @@ class _Driver:
 
     async def run(self, permission: Permission, *, proven: bool) -> Step:
         """From the first probe to the step that ends the round."""
-        probes = self.life.probes
-        phase = first_phase(
-            permission,
-            proven=proven,
-            shown_modern=probes.saw_modern,
-            initialize_sent=probes.initialize is not None,
-        )
-        came = await self._probing.discover(PREFERRED_MODERN)
+        phase = self._first_phase(permission, proven=proven)
+        if phase is Phase.OPENING_SSE:
+            came = await self._get_sse()
+        else:
+            came = await self._probing.discover(PREFERRED_MODERN)
         while True:
             self._keep(came)
-            decided = step(phase, came)
+            decided = step(phase, came, transport=self._transport)
             match decided.do:
                 case Do.DISCOVER_AGAIN:
                     came = await self._probing.discover(came.chosen or PREFERRED_MODERN, again=True)
@@ -145,12 +161,26 @@ class _Driver:
                     came = await self._probing.initialize()
                 case Do.RESPAWN_AND_INITIALIZE:
                     came = await self._initialize_fresh()
+                case Do.TRY_SSE:
+                    came = await self._get_sse()
                 case Do.USE_MODERN | Do.ACCEPT_LEGACY:
                     self._settle(decided)
                     return decided
                 case Do.REFUSE | Do.END_LIFE:
                     return decided
             phase = decided.after
+
+    def _first_phase(self, permission: Permission, *, proven: bool) -> Phase:
+        life = self.life
+        sse = self._open_sse is not None and HTTP_SSE_REVISION in life.server.era.allow_legacy
+        return first_phase(
+            permission,
+            proven=proven,
+            shown_modern=life.probes.saw_modern,
+            initialize_sent=life.probes.initialize is not None,
+            transport="sse" if life.server.transport == "sse" else self._transport,
+            sse_allowed=sse and choice_of(life) != "http",
+        )
 
     def _keep(self, came: Evidence) -> None:
         self.evidence.append(came)
@@ -167,6 +197,23 @@ class _Driver:
         self.life.probes.negotiating = True
         self._probing = Probing(self.life)
         return await self._probing.initialize(fresh=True)
+
+    async def _get_sse(self) -> Evidence:
+        """One GET of the URL for HTTP+SSE: with an endpoint, its stream is the life from then on.
+
+        It and the `initialize` on it share the time that the first `initialize` began.
+        """
+        before = self._probing
+        if self._open_sse is None:
+            raise RuntimeError("HTTP+SSE was to be tried where nobody can open it")
+        self.rest()
+        opened = await before.get_sse(self._open_sse)
+        if isinstance(opened, Life):
+            self.life = opened
+            self.life.probes.negotiating = True
+            self._probing = Probing(opened, legacy_until=before.legacy_until)
+            return self._probing.sse_opened(since=before.sse_asked_at)
+        return opened
 
     def _settle(self, decided: Step) -> None:
         probe, life = self._probing.judged, self.life
@@ -206,6 +253,7 @@ def _settle_legacy(life: Life, answer: Result, *, version: str) -> None:
         instructions=found.instructions,
     )
     life.notify("notifications/initialized")
+    life.transport.listen()
 
 
 def _round(
@@ -225,7 +273,12 @@ def _round(
         era=life.era,
         selected=selected,
         reason=last.reason,
-        cause=cause_of(last.reason, transport=life.transport.kind, proven=shown)
+        cause=cause_of(
+            last.reason,
+            transport=life.transport.kind,
+            proven=shown,
+            kind=last.evidence.kind,
+        )
         if life.era is None
         else None,
         direction=direction_of(previous, selected),
@@ -243,7 +296,14 @@ def _round(
         end_life=last.do is Do.END_LIFE,
         modern_evidence=any(one.proves_modern for one in driver.evidence),
         context=context,
+        retry_after_s=driver.retry_after_s,
     )
+
+
+def choice_of(life: Life) -> str:
+    """The transport that the configuration chose for a URL; "auto" where it is none."""
+    launch = life.server.launch
+    return launch.transport if isinstance(launch, HttpServer) else "auto"
 
 
 def _expected(life: Life, selected: Era, *, remembered_modern: bool) -> bool:

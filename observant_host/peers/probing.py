@@ -18,19 +18,29 @@ from observant_host.decisions.evidence import (
     judge_initialize,
     judge_spawn,
 )
+from observant_host.decisions.evidence_http import (
+    HttpReply,
+    judge_get_sse,
+    judge_http_discover,
+    judge_http_initialize,
+)
 from observant_host.decisions.terms import Era
+from observant_host.errors import HttpFailure, TransportError
 from observant_host.peers.endings import last_words
-from observant_host.peers.probes import DISCOVER, INITIALIZE
+from observant_host.peers.probes import DISCOVER, INITIALIZE, KEPT_BYTES
 from observant_host.telemetry.vocabulary import DeadlineExpired, Request
+from observant_host.timing.deadline import DeadlinePassed, deadline
 from observant_host.timing.tasks import wait_any
 from observant_host.wire.revisions import LEGACY, PREFERRED_LEGACY
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from observant_host.decisions.evidence import Answer
-    from observant_host.errors import TransportError
     from observant_host.peers.life import Life
     from observant_host.peers.probes import Probe
     from observant_host.telemetry.facade import Operation
+    from observant_host.transports.base import End
 
 MAX_UNANSWERED: Final = 2
 """Discovers of one life that may wait for an answer: a server that answers none of two will not
@@ -40,14 +50,18 @@ answer ten, and one that reads them late answers each."""
 class Probing:
     """The probes of one round on one life. `judged` is the probe whose answer came last."""
 
-    def __init__(self, life: Life) -> None:
+    def __init__(self, life: Life, *, legacy_until: float | None = None) -> None:
         self._life = life
+        self._http = life.transport.kind in ("http", "sse")
         self._clock = life.clock
         timing = life.server.timing
         self._probe_s = timing.probe_timeout_s
         self._initialize_s = timing.legacy_probe_timeout_ms / 1000
         self._allowed = life.server.era.allow_legacy
         self.judged: Probe | None = None
+        self.legacy_until = legacy_until
+        self.sse_asked_at = 0.0
+        self.retry_after_s: float | None = None
 
     # server/discover
 
@@ -85,8 +99,7 @@ class Probing:
             if answered is not None:
                 return self._judge(answered, newest=newest)
             if life.end is not None:
-                seen = self._seen(newest, since)
-                return judge_discover(Closed(last_words(life.end)), seen=seen)
+                return self._closed(life.end, seen=self._seen(newest, since))
             left = until - self._clock.monotonic()
             if left <= 0:
                 return self._silence(newest, since)
@@ -96,9 +109,6 @@ class Probing:
         probe.taken = True
         self.judged = probe
         self._life.inbox.take_noise()
-        answer = probe.answer
-        if answer is None:
-            raise RuntimeError("judged a probe without an answer")
         elapsed = probe.answered_at - probe.sent_at
         late = probe is not newest or elapsed > self._probe_s
         seen = Seen(
@@ -108,12 +118,38 @@ class Probing:
             timeout_ms=_ms(self._probe_s),
             late=late,
         )
-        return judge_discover(answer, seen=seen, paired=probe.paired)
+        if self._http:
+            return judge_http_discover(self._http_answer(probe), seen=seen)
+        if probe.answer is None:
+            raise RuntimeError("judged a probe without an answer")
+        return judge_discover(probe.answer, seen=seen, paired=probe.paired)
+
+    def _closed(self, end: End, *, seen: Seen) -> Evidence:
+        if self._http:
+            return judge_http_discover(_broken_off(end), seen=seen)
+        return judge_discover(Closed(last_words(end)), seen=seen)
+
+    def _http_answer(self, probe: Probe) -> HttpReply | HttpFailure:
+        """What the exchange brought, failure or message, as it is judged."""
+        if probe.failure is not None:
+            self.retry_after_s = probe.failure.retry_after_s
+            return probe.failure
+        if probe.answer is None:
+            raise RuntimeError("judged a probe without an answer")
+        on = probe.answering
+        return HttpReply(
+            message=probe.answer,
+            status=on.status if on is not None else 200,
+            content_type=on.content_type if on is not None else "",
+            paired=probe.paired,
+        )
 
     def _silence(self, newest: Probe | None, since: float) -> Evidence:
         noise = self._life.inbox.take_noise()
         self._time_over(DISCOVER, self._probe_s, since)
         seen = self._seen(newest, since, excerpt=noise or b"")
+        if self._http:
+            return judge_http_discover(Silence(), seen=seen)
         return judge_discover(Silence(noise=noise is not None), seen=seen)
 
     # initialize
@@ -128,6 +164,8 @@ class Probing:
         version = newest_of(life.server.era.allow_legacy)
         with life.telemetry.operation(self._fact(INITIALIZE, Era.LEGACY, version)) as op:
             probe = life.send_initialize(version)
+            if self._http and self.legacy_until is None:
+                self.legacy_until = probe.sent_at + self._initialize_s
             op.note(request_id=probe.request_id)
             came = await self._initialize_answer(probe, fresh=fresh)
             _note(op, came)
@@ -152,7 +190,7 @@ class Probing:
             late = life.probes.late_modern
             if late is not None and late is not probe:
                 return self._judge(late, newest=None)
-            if probe.answer is not None:
+            if probe.over:
                 return self._judge_initialize(probe, probe.answer)
             if life.end is not None:
                 return self._judge_initialize(probe, Closed(last_words(life.end)))
@@ -163,6 +201,8 @@ class Probing:
             await wait_any(self._clock, left, life.inbox.stirred)
 
     def _initialize_until(self, probe: Probe, *, fresh: bool) -> float:
+        if self.legacy_until is not None:
+            return self.legacy_until
         began = probe.sent_at
         if fresh:
             latest = probe.sent_at + self._probe_s
@@ -170,17 +210,66 @@ class Probing:
             began = latest if first is None else min(max(first, probe.sent_at), latest)
         return began + self._initialize_s
 
-    def _judge_initialize(self, probe: Probe, answer: Answer) -> Evidence:
+    def _judge_initialize(self, probe: Probe, answer: Answer | None) -> Evidence:
         probe.taken = True
         self.judged = probe
-        at = probe.answered_at if probe.answer is not None else self._clock.monotonic()
+        at = probe.answered_at if probe.over else self._clock.monotonic()
         seen = Seen(
             version=probe.version,
             excerpt=self._excerpt(probe.excerpt),
             elapsed_ms=_ms(at - probe.sent_at),
             timeout_ms=_ms(self._initialize_s),
         )
+        if self._http:
+            http = self._http_answer(probe) if probe.over else self._missing(answer)
+            return judge_http_initialize(http, seen=seen, allowed=self._allowed)
+        if answer is None:
+            raise RuntimeError("judged an initialize without an answer")
         return judge_initialize(answer, seen=seen, allowed=self._allowed, paired=probe.paired)
+
+    def _missing(self, answer: Answer | None) -> HttpFailure | Silence:
+        """No answer will come: the stream that would bring it ended, or its time did."""
+        if isinstance(answer, Closed) and self._life.end is not None:
+            return _broken_off(self._life.end)
+        return Silence()
+
+    # HTTP+SSE
+
+    async def get_sse(self, open_sse: Callable[[], Awaitable[Life]]) -> Life | Evidence:
+        """Open the stream, within what is left of the time for `initialize` where that has begun:
+        a life on it, or why there is none."""
+        life = self._life
+        now = self.sse_asked_at = self._clock.monotonic()
+        left = None if self.legacy_until is None else max(0.0, self.legacy_until - now)
+        try:
+            async with deadline(
+                left,
+                scope="probe",
+                peer=life.server.name,
+                telemetry=life.telemetry,
+                method="get_sse",
+                clock=self._clock,
+            ):
+                return await open_sse()
+        except DeadlinePassed:
+            return judge_get_sse(Silence(), seen=self._seen_get(now))
+        except HttpFailure as failure:
+            self.retry_after_s = failure.retry_after_s
+            excerpt = self._excerpt(failure.body[:KEPT_BYTES])
+            return judge_get_sse(failure, seen=self._seen_get(now, excerpt=excerpt))
+        except TransportError as failed:
+            return judge_get_sse(str(failed), seen=self._seen_get(now))
+
+    def sse_opened(self, *, since: float) -> Evidence:
+        """The stream is open and has named its endpoint."""
+        return judge_get_sse("", seen=self._seen_get(since))
+
+    def _seen_get(self, since: float, *, excerpt: str = "") -> Seen:
+        return Seen(
+            excerpt=excerpt,
+            elapsed_ms=_ms(self._clock.monotonic() - since),
+            timeout_ms=_ms(self._initialize_s),
+        )
 
     def not_started(self, error: TransportError) -> Evidence:
         """The fresh process could not be started."""
@@ -233,8 +322,13 @@ def newest_of(allowed: tuple[str, ...]) -> str:
     return next((version for version in LEGACY if version in allowed), PREFERRED_LEGACY)
 
 
+def _broken_off(end: End) -> HttpFailure:
+    """A life that ended under its probe, as the failure of that exchange."""
+    return HttpFailure(last_words(end), kind="reset", url="")
+
+
 def _note(op: Operation, came: Evidence) -> None:
-    op.note(probe_outcome=came.outcome, rpc_code=came.rpc_code)
+    op.note(probe_outcome=came.outcome, rpc_code=came.rpc_code, http_status=came.http_status)
     match came.outcome:
         case "ok":
             pass
@@ -242,8 +336,8 @@ def _note(op: Operation, came: Evidence) -> None:
             op.end_as("timeout", "timeout")
         case "error" | "modern_error" | "modern_evidence":
             op.end_as("rpc_error", str(came.rpc_code) if came.rpc_code is not None else came.kind)
-        case "closed":
-            op.end_as("unavailable", "closed")
+        case "closed" | "http_other":
+            op.end_as("unavailable", came.kind if came.outcome == "http_other" else "closed")
         case _:
             op.end_as("invalid", came.outcome)
 

@@ -13,6 +13,9 @@ MODERN: Final = ("2026-07-28",)
 LEGACY: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Revisions that begin with `initialize`, preferred first."""
 
+HTTP_SSE_REVISION: Final = "2024-11-05"
+"""The one whose HTTP transport is HTTP+SSE."""
+
 PREFERRED_MODERN: Final = MODERN[0]
 PREFERRED_LEGACY: Final = LEGACY[0]
 
