@@ -11,6 +11,7 @@ import msgspec
 from observant_host.decisions.catalogue import Listing, PeerView
 from observant_host.decisions.peer_states import Happened, PeerStatus, after
 from observant_host.decisions.terms import Cause, Era, PeerState
+from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import PeerStateChanged
 from observant_host.timing.tasks import Signal
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from observant_host.config import ServerConfig
     from observant_host.peers.life import Life
     from observant_host.supervision.surroundings import Surroundings
+    from observant_host.telemetry.propagation import TraceContext
 
 SETTLING: Final = frozenset(
     {
@@ -86,6 +88,9 @@ class PeerRecord:
     """Bookkeeping of one peer, by the table of decisions/peer_states; reports each transition.
 
     Everything here is set by the peer's own supervisor, on the loop; `view` may be read any time.
+    `because` is the last decision about it, or the end of its life: what its next state follows
+    from. `listed_because` is the trigger of the last reading of its lists, `listed_in` where that
+    stands in a trace.
     """
 
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
@@ -106,6 +111,9 @@ class PeerRecord:
         self.life: Life | None = None
         self.evidence: tuple[Mapping[str, object], ...] = ()
         self.trace_id: str | None = None
+        self.because: TraceContext | None = None
+        self.listed_because = ""
+        self.listed_in: TraceContext | None = None
         self.allowed = bool(server.era.allow_legacy)
         self.allowance_expires_s: float | None = None
         self.last_call = "none"
@@ -138,7 +146,8 @@ class PeerRecord:
                 time_in_previous_ms=(now_ns - before.since_ns) / 1e6,
                 generation=self.generation,
                 pid=self.pid,
-            )
+            ),
+            links=(Link(self.because, "caused_by"),) if self.because is not None else (),
         )
 
     @property

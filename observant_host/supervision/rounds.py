@@ -10,6 +10,7 @@ from observant_host.decisions.terms import Cause, Direction, Era, Reason, Trigge
 from observant_host.peers.negotiation import negotiate
 from observant_host.supervision.peer_state import iso
 from observant_host.supervision.sightings import late_evidence
+from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import EraDecide
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from observant_host.peers.negotiation import Round
     from observant_host.supervision.peer_state import PeerRecord
     from observant_host.supervision.surroundings import Surroundings
+    from observant_host.telemetry.propagation import TraceContext
 
 
 class Rounds:
@@ -29,6 +31,7 @@ class Rounds:
         self._around = around
         self._server = record.server
         self._previous: Era | None = None
+        self._last: TraceContext | None = None
         self.verdict = Verdict(permission=Permission.NONE, proven=False)
         self._discover_only = False
         self._next_discover_only = False
@@ -75,6 +78,7 @@ class Rounds:
             previous_era=self.previous,
             respawn=respawn,
             remembered_modern=verdict.unexpected,
+            links=self._before(),
         )
         self._report(found)
         self._remember(found)
@@ -101,7 +105,7 @@ class Rounds:
     def _report(self, found: Round) -> None:
         record = self._record
         record.evidence = tuple(evidence.to_dict() for evidence in found.evidence)
-        record.trace_id = f"{found.context.trace_id:032x}"
+        self._decided_in(found.context)
         self._decided(
             {
                 "direction": found.direction,
@@ -147,10 +151,10 @@ class Rounds:
             detail=detail,
             evidence=tuple(dict(one) for one in evidence),
         )
-        with self._around.telemetry.operation(fact) as operation:
+        with self._around.telemetry.operation(fact, links=self._before()) as operation:
             operation.end_as("unavailable", reason)
         record.evidence = evidence
-        record.trace_id = f"{operation.context.trace_id:032x}"
+        self._decided_in(operation.context)
         self._decided(
             {
                 "direction": Direction.NONE,
@@ -161,6 +165,14 @@ class Rounds:
                 "evidence": evidence,
             }
         )
+
+    def _before(self) -> tuple[Link, ...]:
+        last = self._last
+        return (Link(last, "previous_decision"),) if last is not None else ()
+
+    def _decided_in(self, context: TraceContext) -> None:
+        self._last = self._record.because = context
+        self._record.trace_id = context.trace_hex
 
     def _decided(self, decision: dict[str, Any]) -> None:
         record = self._record

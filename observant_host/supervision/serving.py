@@ -59,6 +59,8 @@ class Serving:
         """Read all lists, become ready (or degraded). Ends early with the life or its era."""
         signals = self._signals
         signals.lists.clear()
+        self._record.listed_because = trigger
+        self._record.listed_in = self._around.telemetry.current()
         self._relisting = self._relisting.read(self._now())
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_on, signals.late_modern, group.cancel_scope)

@@ -25,6 +25,7 @@ from observant_host.supervision.peer_state import PeerRecord
 from observant_host.supervision.rounds import Rounds
 from observant_host.supervision.serving import Serving
 from observant_host.supervision.sightings import spawn_evidence
+from observant_host.supervision.trail import Trail
 from observant_host.telemetry.vocabulary import PeerRestart, PeerStart
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from observant_host.peers.negotiation import Round
     from observant_host.peers.peer import CallReply
     from observant_host.supervision.surroundings import Surroundings
-    from observant_host.telemetry.facade import TraceContext
+    from observant_host.telemetry.propagation import TraceContext
     from observant_host.transports.base import End
 
 
@@ -59,6 +60,7 @@ class PeerSupervisor:
         self._restarts = 0
         self._misses = 0
         self._why_ended = ""
+        self._trail = Trail()
         self._acts_asked = 0
         self._acts_served = 0
         self._act_served = Signal()
@@ -152,6 +154,8 @@ class PeerSupervisor:
             )
         except CallError as failed:
             self.record.last_call = failed.outcome
+            if failed.delivery == "sent_no_reply":
+                self._trail.call_failed(self._around.telemetry.current())
             raise
         self.record.last_call = "tool_error" if reply.is_error else "ok"
         return reply
@@ -229,7 +233,10 @@ class PeerSupervisor:
             transport=self.server.transport,
         )
         self._rounds.new_life()
-        with self._around.telemetry.operation(fact) as operation:
+        with self._around.telemetry.operation(
+            fact, parent=self._trail.restart, links=self._trail.before_start()
+        ) as operation:
+            self._trail.start(operation.context)
             await self._lives.open()
             found, serving = await self._round(trigger)
             operation.note(era=found.selected)
@@ -358,7 +365,7 @@ class PeerSupervisor:
             random_0_1=self._around.random(),
         )
         self._restarts = following.attempts
-        self._around.telemetry.count(
+        self._trail.restart = self.record.because = self._around.telemetry.count(
             PeerRestart(
                 peer=self.server.name,
                 reason=following.reason,
@@ -367,7 +374,8 @@ class PeerSupervisor:
                 backoff_ms=following.delay_s * 1000,
                 exit_code=end.exit_code if end is not None else None,
                 stderr_tail=end.stderr_tail if end is not None else "",
-            )
+            ),
+            links=self._trail.before_restart(None if why is None else self.record.because),
         )
         late = why is RestartReason.LATE_MODERN_EVIDENCE
         return Next(Trigger.LATE_EVIDENCE if late else Trigger.RESTART, following.delay_s)

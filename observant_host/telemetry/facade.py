@@ -68,6 +68,7 @@ class Operation:
         "_events",
         "_handle",
         "_inner_ns",
+        "_last_attempt",
         "_links",
         "_outcome",
         "_outer",
@@ -94,6 +95,7 @@ class Operation:
         self._outcome: str | None = None
         self._error_type: str | None = None
         self._inner_ns = 0
+        self._last_attempt: TraceContext | None = None
         self.fact = fact
         self.context: TraceContext = _NOT_ENTERED
 
@@ -116,6 +118,9 @@ class Operation:
         outer = self._outer = _ambient.get()
         if self._parent is None:
             self._parent = outer.context if outer is not None else telemetry.embedding()
+        fact = self.fact
+        if type(fact) is Request and fact.attempt > 1 and outer is not None:
+            self._links += outer.retried(fact)
         self._start_ns = telemetry.wall_ns()
         self.context, self._handle = telemetry.begin(
             self.fact, parent=self._parent, links=self._links, start_ns=self._start_ns
@@ -138,7 +143,7 @@ class Operation:
         fact = self.fact
         outer = self._outer
         if outer is not None and type(fact) is Request:
-            outer._inner_ns += duration  # noqa: SLF001 - the enclosing operation of this same class
+            outer.held(self.context, duration)
         self._telemetry.finish(
             Finished(
                 fact,
@@ -154,6 +159,16 @@ class Operation:
                 handle=self._handle,
             )
         )
+
+    def held(self, request: TraceContext, duration_ns: int) -> None:
+        """A request inside this operation is over."""
+        self._inner_ns += duration_ns
+        self._last_attempt = request
+
+    def retried(self, again: Request) -> tuple[Link, ...]:
+        """What a further attempt of this call repeats; a round of input repeats nothing."""
+        last = self._last_attempt
+        return (Link(last, "retry_of"),) if last is not None and again.round == 0 else ()
 
     def _read(self, error: BaseException) -> None:
         if self._outcome is None:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from observant_host.telemetry.propagation import Link, TraceContext
-from observant_host.telemetry.rules import SpanEvent, Value, attributes_of, rule_of, span_name
+from observant_host.telemetry.rules import (
+    SpanEvent,
+    Value,
+    attributes_of,
+    link_attributes,
+    rule_of,
+    span_name,
+)
 from observant_host.telemetry.vocabulary import Fact
 
 if TYPE_CHECKING:
@@ -48,6 +55,8 @@ class Finished(msgspec.Struct):
         """Span attributes by their outward keys; built once, read by several sinks."""
         if self.known is None:
             self.known = attributes_of(self.fact, self.outcome, self.error_type)
+            if self.links:
+                self.known |= link_attributes(self.links)
         return self.known
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from observant_host.telemetry.rules import (
     extra_attributes,
     is_error,
     keys_of,
+    link_attributes,
 )
 
 if TYPE_CHECKING:
@@ -140,6 +141,8 @@ class OtlpJson:
         pieces.append(self._pair(OUTCOME, done.outcome))
         if done.error_type is not None:
             pieces.append(self._pair(ERROR_TYPE, done.error_type))
+        for key, extra in link_attributes(done.links).items():
+            pieces.append(self._key(key) + self._value(extra) + b"}")
         return b",".join(pieces)
 
     def _plan(self, kind: type[Fact]) -> tuple[_Field, ...]:

@@ -7,11 +7,14 @@ word (`mcp.*`, `gen_ai.*`, `jsonrpc.*`, Development status), and `observant_host
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
 from observant_host.telemetry import vocabulary as v
+
+if TYPE_CHECKING:
+    from observant_host.telemetry.propagation import Link
 
 Value = str | bool | int | float | Sequence[str]
 Stream = Literal["decisions", "traces"]
@@ -221,6 +224,11 @@ def attributes_of(fact: v.Fact, outcome: str, error_type: str | None) -> dict[st
     if error_type is not None:
         out[ERROR_TYPE] = error_type
     return out
+
+
+def link_attributes(links: Sequence[Link]) -> dict[str, Value]:
+    """Where each link leads, once more as an attribute: no query language follows links."""
+    return {f"{PREFIX}{link.type}.trace_id": link.context.trace_hex for link in links}
 
 
 def attribute(name: str, key: str, value: object) -> Value | None:
