@@ -145,8 +145,8 @@ class Credentials(Protocol):
         Raises a HostError whose text is masked where they cannot be had.
         """
 
-    async def rejected(self) -> bool:
-        """The server answered 401 to the last ones. True if there are others, worth one try."""
+    async def rejected(self, used: Mapping[str, str]) -> bool:
+        """The server answered 401 to these. True if there are others now, worth one try."""
 
 
 class GroupKeeper(Protocol):

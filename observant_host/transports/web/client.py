@@ -58,9 +58,9 @@ class WebClient:
         streams: Connector,
     ) -> None:
         self.url = url.with_user(None)
+        self._from_url = _basic(url)
         self.failures = Failures(masker=masker, clock=clock)
         self._name = name
-        self._basic = aiohttp.BasicAuth(url.user or "", url.password or "") if url.user else None
         self._credentials = credentials
         self._masker = masker
         self._clock = clock
@@ -87,8 +87,11 @@ class WebClient:
         PASSAGE.set(passage)
         target, renewed = url or self.url, False
         for _ in range(MAX_HOPS + 1):
-            reply = await self._once(verb, target, headers, frame, passage, apart=apart)
-            if reply.status == 401 and not renewed and await self._renewed():
+            given = await self._authorisation(target)
+            reply = await self._once(
+                verb, target, _merged(self._from_url, given, headers), frame, passage, apart=apart
+            )
+            if reply.status == 401 and not renewed and await self._renewed(given):
                 renewed = True
             elif reply.status in (301, 302, 303, 307, 308):
                 target = self._followed(reply, verb)
@@ -113,14 +116,13 @@ class WebClient:
         apart: bool,
     ) -> Reply:
         passage.connected = False
-        sent_headers = await self._authorised(headers, url)
         session = self._streams if apart else self._calls
         try:
             response = await session.request(
                 verb,
                 url,
                 data=_body(frame),
-                headers=sent_headers,
+                headers=headers,
                 allow_redirects=False,
                 proxy=self._proxy,
             )
@@ -134,24 +136,16 @@ class WebClient:
         for connector in self._connectors:
             connector.distrust()
 
-    async def _authorised(self, headers: Mapping[str, str], url: URL) -> dict[str, str]:
+    async def _authorisation(self, url: URL) -> Mapping[str, str]:
         try:
-            given = dict(await self._credentials.headers())
+            return await self._credentials.headers()
         except HostError as error:
-            raise self.failures.make(
-                "credentials", url, f"was not asked: {error}", sent=False
-            ) from (error)
-        if self._basic is not None and not any(key.lower() == "authorization" for key in given):
-            given["Authorization"] = self._basic.encode()
-        ours = {key.lower() for key in headers}
-        return {
-            **{key: value for key, value in given.items() if key.lower() not in ours},
-            **headers,
-        }
+            what = f"was not asked: {error}"
+            raise self.failures.make("credentials", url, what, sent=False) from error
 
-    async def _renewed(self) -> bool:
+    async def _renewed(self, given: Mapping[str, str]) -> bool:
         try:
-            return await self._credentials.rejected()
+            return await self._credentials.rejected(given)
         except HostError:
             return False
 
@@ -247,6 +241,21 @@ def _session(connector: Connector) -> aiohttp.ClientSession:
 
 
 USER_AGENT: Final = f"observant-host/{version('observant-host')}"
+
+
+def _basic(url: URL) -> dict[str, str]:
+    """The user and password that a URL may carry, as the header that they become."""
+    if url.user is None and url.password is None:
+        return {}
+    return {"Authorization": aiohttp.BasicAuth(url.user or "", url.password or "").encode()}
+
+
+def _merged(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Later ones win, in whatever case they write a name."""
+    if not layers[0] and not layers[1]:
+        return dict(layers[-1])
+    named = {name.lower(): (name, value) for layer in layers for name, value in layer.items()}
+    return dict(named.values())
 
 
 def _body(frame: bytes | None) -> aiohttp.Payload | bytes | None:

@@ -89,7 +89,7 @@ class Failures:
         return f"answered {status}{_phrase(status)}{of_type}" + (f": {said}" if said else "")
 
     def _detail(self, error: Exception, kind: HttpFailureKind) -> str:
-        if kind == "timeout":
+        if kind == "timeout" or isinstance(error, aiohttp.ClientPayloadError):
             return ""
         cause = getattr(error, "os_error", None) or error
         said = " ".join(self._masker.text(str(cause)).split())[:SHOWN_CHARS]
