@@ -1,7 +1,8 @@
-"""How long to wait before the next try: exponential, capped, with full jitter.
+"""How long to wait before the next try: exponential, capped, with jitter over the upper half.
 
-Full jitter spreads the restarts of many servers that fell together over the whole interval, where
-a fixed or narrow delay would bring them back in step.
+Jitter spreads the restarts of many servers that fell together, where a fixed delay would bring
+them back in step. Half of the delay is certain: without a floor a few low draws in a row would ask
+a failing server again at once.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ def ceiling(attempt: int, *, initial_s: float, maximum_s: float) -> float:
 
 
 def delay(attempt: int, *, initial_s: float, maximum_s: float, random_0_1: float) -> float:
-    """Seconds to wait before try number `attempt`: evenly spread over 0 to `ceiling`.
+    """Seconds to wait before try number `attempt`: evenly spread from half of `ceiling` to all.
 
-    `random_0_1` is the caller's random number in [0, 1); 0 gives the lower bound 0.0, the upper
-    bound is never passed.
+    `random_0_1` is the caller's random number in [0, 1).
     """
-    return ceiling(attempt, initial_s=initial_s, maximum_s=maximum_s) * random_0_1
+    return ceiling(attempt, initial_s=initial_s, maximum_s=maximum_s) * (1 + random_0_1) / 2
