@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from observant_host.config import HostConfig, StdioServer
-from observant_host.errors import SpawnFailed, TransportError
+from observant_host.errors import SpawnFailed
+from observant_host.host.transports import Transports
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.routing.catalogue_store import CatalogueStore
 from observant_host.routing.router import Router
@@ -35,18 +35,16 @@ from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.lag import watch_lag
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 from observant_host.transports.child import StartGate
-from observant_host.transports.stdio import StdioTransport
 from observant_host.wire.envelope import ClientInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from observant_host.config import ServerConfig
+    from observant_host.config import HostConfig, ServerConfig
     from observant_host.decisions.names import Grants
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.telemetry.facade import Telemetry
-    from observant_host.transports.base import Transport
 
 FLIGHT_RECORDER: Final = 1000
 """Decisions kept in memory where no record is written: days of a quiet fleet, a megabyte."""
@@ -193,7 +191,14 @@ class Core:
             clock=plan.clock,
             random=plan.random,
             memory=self.memory,
-            transport=self.transport,
+            transport=Transports(
+                max_message_bytes=settings.max_message_bytes,
+                masker=plan.masker,
+                guardian=self._guardian,
+                starts=self._starts,
+                telemetry=self.telemetry,
+                clock=plan.clock,
+            ),
             client_info=ClientInfo("observant-host", version("observant-host")),
             handlers=plan.handlers,
             masker=plan.masker,
@@ -224,22 +229,6 @@ class Core:
                 figures=self.figures,
                 catalogue=self.store.current,
             )
-        )
-
-    def transport(self, server: ServerConfig) -> Transport:
-        """One for one life."""
-        if not isinstance(server.launch, StdioServer):
-            raise TransportError(f"{server.name} has no command to start")
-        return StdioTransport(
-            server.name,
-            server.launch,
-            max_message_bytes=self.plan.config.host.max_message_bytes,
-            shutdown_timeout_s=server.timing.shutdown_timeout_s,
-            masker=self.plan.masker,
-            guardian=self._guardian,
-            starts=self._starts,
-            telemetry=self.telemetry,
-            clock=self.plan.clock,
         )
 
     # Running

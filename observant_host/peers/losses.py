@@ -62,21 +62,20 @@ def says_nothing_of_us(error: Exception, request_id: int) -> bool:
 
 def _unavailable(server: str, failure: HttpFailure) -> CallError:
     if not failure.sent:
-        return Unavailable(f"{server} cannot be reached, nothing was sent: {failure}")
-    delivery, fault = _delivery(failure), _fault(failure)
+        fault: Fault = "policy" if failure.kind == "credentials" else "peer"
+        return Unavailable(f"{server} was sent nothing: {failure}", fault=fault)
+    delivery = _delivery(failure)
+    fault = "policy" if failure.status in UNAUTHORIZED else "peer"
     known = MAYBE if delivery == "sent_no_reply" else "it was refused"
-    what = f"answered with HTTP status {failure.status}" if failure.status else "gave no answer"
-    return Unavailable(f"{server} {what} ({known}): {failure}", delivery=delivery, fault=fault)
+    return Unavailable(
+        f"{server} gave no result ({known}): {failure}", delivery=delivery, fault=fault
+    )
 
 
 def _delivery(failure: HttpFailure) -> Delivery:
     status = failure.status or 0
     refused = failure.kind == "status" and 400 <= status < 500 and status != TIMED_OUT_STATUS
     return "replied" if refused or failure.kind == "redirect" else "sent_no_reply"
-
-
-def _fault(failure: HttpFailure) -> Fault:
-    return "policy" if failure.status in UNAUTHORIZED else "peer"
 
 
 def _is_ours(said: object, request_id: int) -> bool:

@@ -1,0 +1,97 @@
+"""Which transport a server's configuration asks for, made anew for each of its lives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from observant_host.auth import credentials
+from observant_host.config import HttpServer, StdioServer
+from observant_host.errors import TransportError
+from observant_host.transports.http.transport import HttpTransport
+from observant_host.transports.sse_2024 import SseTransport
+from observant_host.transports.stdio import StdioTransport
+from observant_host.transports.web.client import CALL_CONNECTIONS
+
+if TYPE_CHECKING:
+    from observant_host.config import ServerConfig
+    from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.masking import Masker
+    from observant_host.timing.clock import Clock
+    from observant_host.transports.base import Credentials, GroupKeeper, Transport
+    from observant_host.transports.child import StartGate
+
+SPARE_CONNECTIONS = 16
+"""Beside the calls in flight: lists, probes, what is asked about the server's health."""
+
+
+class Transports:
+    """Call it with a server: one transport for one life. Credentials outlive the lives."""
+
+    def __init__(
+        self,
+        *,
+        max_message_bytes: int,
+        masker: Masker,
+        guardian: GroupKeeper | None,
+        starts: StartGate,
+        telemetry: Telemetry,
+        clock: Clock,
+    ) -> None:
+        self._max_message_bytes = max_message_bytes
+        self._masker = masker
+        self._guardian = guardian
+        self._starts = starts
+        self._telemetry = telemetry
+        self._clock = clock
+        self._credentials: dict[str, tuple[HttpServer, Credentials]] = {}
+
+    def __call__(self, server: ServerConfig) -> Transport:
+        """`transport = "sse"` gives HTTP+SSE, any other URL Streamable HTTP."""
+        match server.launch:
+            case StdioServer() as launch:
+                return self._stdio(server, launch)
+            case HttpServer() as endpoint:
+                return self._http(server, endpoint)
+            case None:
+                raise TransportError(f"{server.name} has neither a command nor a URL")
+
+    def _stdio(self, server: ServerConfig, launch: StdioServer) -> Transport:
+        return StdioTransport(
+            server.name,
+            launch,
+            max_message_bytes=self._max_message_bytes,
+            shutdown_timeout_s=server.timing.shutdown_timeout_s,
+            masker=self._masker,
+            guardian=self._guardian,
+            starts=self._starts,
+            telemetry=self._telemetry,
+            clock=self._clock,
+        )
+
+    def _http(self, server: ServerConfig, endpoint: HttpServer) -> Transport:
+        kind = SseTransport if endpoint.transport == "sse" else HttpTransport
+        return kind(
+            server.name,
+            endpoint,
+            credentials=self._credentials_of(server.name, endpoint),
+            max_message_bytes=self._max_message_bytes,
+            connect_timeout_s=server.timing.connect_timeout_s,
+            shutdown_timeout_s=server.timing.shutdown_timeout_s,
+            masker=self._masker,
+            telemetry=self._telemetry,
+            clock=self._clock,
+            call_connections=max(CALL_CONNECTIONS, server.max_in_flight + SPARE_CONNECTIONS),
+        )
+
+    def _credentials_of(self, name: str, endpoint: HttpServer) -> Credentials:
+        known = self._credentials.get(name)
+        if known is None or known[0].headers != endpoint.headers:
+            made = credentials.for_server(
+                name,
+                endpoint,
+                masker=self._masker,
+                telemetry=self._telemetry,
+                clock=self._clock,
+            )
+            known = self._credentials[name] = (endpoint, made)
+        return known[1]
