@@ -217,6 +217,7 @@ class Core:
             rename_grace_s=settings.rename_grace_s,
             telemetry=self.telemetry,
             clock=plan.clock,
+            startup_deadline_s=settings.startup_deadline_s,
             granted=remembered.grants,
             remember=keep,
         )

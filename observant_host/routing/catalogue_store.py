@@ -25,7 +25,9 @@ tools would bury the decisions that matter; the refresh itself counts them all."
 class CatalogueStore:
     """`remember` is called with the grants whenever they changed (the caller keeps them on disk).
 
-    `on_change` is called after each swap with the new catalogue.
+    `on_change` is called after each swap with the new catalogue. For `startup_deadline_s` seconds
+    from now the order in which servers start decides no name, also where the first catalogue was
+    published before: servers that are added meanwhile wait for those before them.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class CatalogueStore:
         rename_grace_s: float,
         telemetry: Telemetry,
         clock: Clock,
+        startup_deadline_s: float = 0.0,
         granted: Grants | None = None,
         remember: Callable[[Grants], None] | None = None,
         on_change: Callable[[Catalogue], None] | None = None,
@@ -48,6 +51,7 @@ class CatalogueStore:
         self._on_change = on_change
         self._current = EMPTY
         self._published = False
+        self._startup_until = clock.monotonic() + startup_deadline_s
         self._wake_at: float | None = None
 
     @property
@@ -61,7 +65,8 @@ class CatalogueStore:
 
     @property
     def wake_at(self) -> float | None:
-        """Epoch seconds at which `refresh` is due though nothing happened (a grace ends)."""
+        """Epoch seconds at which `refresh` is due though nothing happened: a grace ends, or names
+        that waited for the end of start-up are free."""
         return self._wake_at
 
     def refresh(self, views: Sequence[PeerView], *, peer: str = "", trigger: str = "") -> Catalogue:
@@ -97,7 +102,7 @@ class CatalogueStore:
                 policy=self.policy,
                 granted=self._grants,
                 now_s=self._clock.wall_ns() / 1e9,
-                startup_over=self._published,
+                startup_over=self._published and self._startup_left_s() <= 0,
                 grace_s=self.rename_grace_s,
                 previous=before,
             )
@@ -108,7 +113,7 @@ class CatalogueStore:
     def _adopt(self, merged: Merged) -> None:
         changed = merged.catalogue is not self._current
         self._current = merged.catalogue
-        self._wake_at = merged.wake_at
+        self._wake_at = self._next_wake(merged)
         for decided in self._worth_telling(merged):
             self._telemetry.count(_fact(decided))
         if merged.grants != self._grants:
@@ -117,6 +122,16 @@ class CatalogueStore:
                 self._remember(merged.grants)
         if changed and self._on_change is not None:
             self._on_change(merged.catalogue)
+
+    def _startup_left_s(self) -> float:
+        return self._startup_until - self._clock.monotonic()
+
+    def _next_wake(self, merged: Merged) -> float | None:
+        left = self._startup_left_s()
+        if not self._published or left <= 0:
+            return merged.wake_at
+        ends = self._clock.wall_ns() / 1e9 + left
+        return ends if merged.wake_at is None else min(ends, merged.wake_at)
 
     def _worth_telling(self, merged: Merged) -> Iterator[NameDecided]:
         """All but uncontested first grants of the start-up, and of those later a bounded number."""

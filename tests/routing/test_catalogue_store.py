@@ -24,7 +24,12 @@ NOW = START_WALL_NS / 1e9
 
 
 class Bench:
-    def __init__(self, policy: CollisionPolicy = "prefix", granted: Grants | None = None) -> None:
+    def __init__(
+        self,
+        policy: CollisionPolicy = "prefix",
+        granted: Grants | None = None,
+        startup_deadline_s: float = 0.0,
+    ) -> None:
         telemetry, self.told = capturing()
         self.clock = ManualClock()
         self.remembered: list[Grants] = []
@@ -34,6 +39,7 @@ class Bench:
             rename_grace_s=300,
             telemetry=telemetry,
             clock=self.clock,
+            startup_deadline_s=startup_deadline_s,
             granted=granted,
             remember=self.remembered.append,
             on_change=self.swapped.append,
@@ -96,6 +102,27 @@ def test_until_published_names_wait_for_those_before() -> None:
     assert bench.store.publish(views).tools[0].name == "x"
     assert bench.store.published
     assert bench.store.refresh([up("a", "x"), up("b", "x")]).lookup["x"].server == "b"
+
+
+async def test_servers_added_after_an_early_publication_still_wait_for_those_before() -> None:
+    bench = Bench(startup_deadline_s=10)
+    bench.store.publish([])
+    assert bench.store.wake_at == pytest.approx(NOW + 10)
+    views = [starting("a"), starting("b"), up("c", "x")]
+    assert bench.store.refresh(views).tools[0].name == "c/x"
+    views[0] = up("a", "x")
+    assert bench.store.refresh(views).lookup["x"].server == "a"
+    late = [starting("a"), starting("b"), up("c", "y")]
+    assert bench.store.refresh(late).tools[0].name == "c/y"
+    await bench.clock.advance(10)
+    assert bench.store.refresh(late).tools[0].name == "y"
+    assert bench.store.wake_at is None
+
+
+def test_a_start_up_that_ran_into_its_deadline_is_over_at_publication() -> None:
+    bench = Bench(startup_deadline_s=0)
+    assert bench.store.publish([starting("a"), up("b", "x")]).tools[0].name == "x"
+    assert bench.store.wake_at is None
 
 
 def test_reject_refuses_the_first_publication_naming_both_servers_and_the_tool() -> None:

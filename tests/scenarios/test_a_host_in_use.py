@@ -106,6 +106,19 @@ async def test_colliding_names_are_given_by_config_order_and_stick_across_a_rest
         assert names(host) == {"echo": "a", "b/echo": "b"}
 
 
+async def test_servers_added_to_a_running_host_are_named_by_their_order_not_by_their_speed() -> (
+    None
+):
+    host, _ = quick_host()
+    async with host:
+        add(host, "slow", {"tools": "echo", "start_delay": 0.5})
+        add(host, "quick", {"tools": "echo"})
+        await reach(host, "quick", "ready")
+        assert names(host) == {"quick/echo": "quick"}
+        await reach(host, "slow", "ready")
+        assert names(host) == {"echo": "slow", "quick/echo": "quick"}
+
+
 async def test_colliding_names_refuse_the_start_where_that_is_the_policy() -> None:
     host, _ = quick_host(collision_policy="reject")
     add(host, "a", {"tools": "echo"})
