@@ -30,6 +30,7 @@ from observant_host.supervision.snapshots import snapshots
 from observant_host.supervision.surroundings import Surroundings
 from observant_host.telemetry import setup
 from observant_host.telemetry.masking import Masker
+from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import HostLifecycle
 from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.lag import watch_lag
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from observant_host.decisions.names import Grants
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.propagation import TraceContext
 
 FLIGHT_RECORDER: Final = 1000
 """Decisions kept in memory where no record is written: days of a quiet fleet, a megabyte."""
@@ -272,12 +274,26 @@ class Core:
         began = self.plan.clock.monotonic()
         self.dirty.clear()
         names, self._changed = self._changed, set()
+        peer = next(iter(names)) if len(names) == 1 else ""
+        trigger, listed_in = self._listed(names)
         self.store.refresh(
-            self.fleet.peer_views(), peer=next(iter(names)) if len(names) == 1 else ""
+            self.fleet.peer_views(),
+            peer=peer,
+            trigger=trigger,
+            links=(Link(listed_in, "triggered_by"),) if listed_in is not None else (),
         )
         self.refreshed.set()
         took = self.plan.clock.monotonic() - began
         await wait_any(self.plan.clock, took * MERGE_SHARE, stop)
+
+    def _listed(self, names: Collection[str]) -> tuple[str, TraceContext | None]:
+        """Why lists were read anew, and where; "state" where only a server's state changed."""
+        found: tuple[str, TraceContext | None] = ("state", None)
+        for name in names:
+            peer = self.fleet.get(name)
+            if peer is not None and (listed := peer.record.take_listed()) is not None:
+                found = listed
+        return found
 
     async def refresh_figures(self) -> None:
         """Read memory and CPU of the children, off the loop; the next scrape shows them."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from observant_host.config import CollisionPolicy
     from observant_host.decisions.catalogue import Catalogue, PeerView, PromptEntry, ToolEntry
-    from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.facade import Link, Telemetry
     from observant_host.timing.clock import Clock
 
 MAX_PLAIN_GRANTS_TOLD: Final = 50
@@ -69,10 +69,17 @@ class CatalogueStore:
         that waited for the end of start-up are free."""
         return self._wake_at
 
-    def refresh(self, views: Sequence[PeerView], *, peer: str = "", trigger: str = "") -> Catalogue:
+    def refresh(
+        self,
+        views: Sequence[PeerView],
+        *,
+        peer: str = "",
+        trigger: str = "",
+        links: Sequence[Link] = (),
+    ) -> Catalogue:
         """Merge and swap. `views` are all configured servers in config order; `peer` and `trigger`
-        (a Trigger value) say what changed. Never raises for what servers listed."""
-        self._merge(views, peer=peer, trigger=trigger)
+        (a Trigger value, or "state") say what changed. Never raises for what servers listed."""
+        self._merge(views, peer=peer, trigger=trigger, links=links)
         return self._current
 
     def publish(self, views: Sequence[PeerView]) -> Catalogue:
@@ -93,10 +100,16 @@ class CatalogueStore:
         return sum(server == other for collision in every for other, _ in collision.others)
 
     def _merge(
-        self, views: Sequence[PeerView], *, peer: str = "", trigger: str
+        self,
+        views: Sequence[PeerView],
+        *,
+        peer: str = "",
+        trigger: str,
+        links: Sequence[Link] = (),
     ) -> tuple[Clash, ...]:
         before = self._current
-        with self._telemetry.operation(CatalogueRefresh(peer=peer, trigger=trigger)) as operation:
+        fact = CatalogueRefresh(peer=peer, trigger=trigger)
+        with self._telemetry.operation(fact, links=links) as operation:
             merged = merge(
                 views,
                 policy=self.policy,

@@ -89,8 +89,7 @@ class PeerRecord:
 
     Everything here is set by the peer's own supervisor, on the loop; `view` may be read any time.
     `because` is the last decision about it, or the end of its life: what its next state follows
-    from. `listed_because` is the trigger of the last reading of its lists, `listed_in` where that
-    stands in a trace.
+    from.
     """
 
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
@@ -112,8 +111,7 @@ class PeerRecord:
         self.evidence: tuple[Mapping[str, object], ...] = ()
         self.trace_id: str | None = None
         self.because: TraceContext | None = None
-        self.listed_because = ""
-        self.listed_in: TraceContext | None = None
+        self._listed: tuple[str, TraceContext | None] | None = None
         self.allowed = bool(server.era.allow_legacy)
         self.allowance_expires_s: float | None = None
         self.last_call = "none"
@@ -133,6 +131,15 @@ class PeerRecord:
         self.changed.set()
         if self.status != before:
             self._around.changed(self.server.name)
+
+    def lists_read(self, trigger: str, context: TraceContext | None) -> None:
+        """Its lists were read anew, and that in this trace."""
+        self._listed = trigger, context
+
+    def take_listed(self) -> tuple[str, TraceContext | None] | None:
+        """(trigger, context) of a reading that was not taken yet."""
+        found, self._listed = self._listed, None
+        return found
 
     def _report(self, before: PeerStatus, now_ns: int) -> None:
         self._around.telemetry.count(

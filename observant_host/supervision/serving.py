@@ -59,8 +59,6 @@ class Serving:
         """Read all lists, become ready (or degraded). Ends early with the life or its era."""
         signals = self._signals
         signals.lists.clear()
-        self._record.listed_because = trigger
-        self._record.listed_in = self._around.telemetry.current()
         self._relisting = self._relisting.read(self._now())
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_on, signals.late_modern, group.cancel_scope)
@@ -71,6 +69,7 @@ class Serving:
                     bounds=ListBounds(seconds=self._record.server.timing.list_timeout_s),
                     previous=self._record.listing,
                 )
+                self._record.lists_read(trigger, self._around.telemetry.current())
                 self._listed()
             except Unavailable:
                 pass  # the life ended meanwhile: `until_over` sees the same signal
