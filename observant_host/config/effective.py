@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from observant_host.config import keys, shown
 from observant_host.config.assemble import Layers, fallback
-from observant_host.config.expand import HARMLESS, Lookup, UnresolvedError, expand
+from observant_host.config.expand import (
+    HARMLESS,
+    Lookup,
+    UnresolvedError,
+    absolute,
+    expand,
+    file_parts,
+)
 from observant_host.config.keys import Open, Table
 from observant_host.config.model import (
     HostConfig,
     HostSettings,
+    HttpServer,
     Profile,
+    ServerConfig,
     ServiceSettings,
     TelemetrySettings,
     Token,
@@ -92,7 +100,7 @@ class _Builder:
             self._refuse(path, leaf, sentence, one_server=leaf.origin.kind == "import")
             return _ABSENT
         if kind.path:
-            value = self._absolute(value, leaf.origin)
+            value = absolute(value, self.lookup, folder=leaf.origin.folder)
         if not came_in and not kind.secret:
             effective = raw if kind.shown == "argv" else value
             self.entries[path] = Entry(shown_value(kind, effective), leaf.origin)
@@ -116,11 +124,6 @@ class _Builder:
                     return raw
 
         return one(leaf.raw), tuple(came_in)
-
-    def _absolute(self, path: str, origin: Origin) -> str:
-        if path == "~" or path.startswith("~/"):
-            path = self.lookup.variables.get("HOME", "~") + path[1:]
-        return str(PurePath(origin.folder, path))
 
     def _refuse(self, path: KeyPath, leaf: Leaf, sentence: str, *, one_server: bool) -> None:
         text = f"{leaf.origin.where}: {dotted(path)} {sentence}"
@@ -223,7 +226,7 @@ def _with_filter(written: dict[str, Any]) -> dict[str, Any]:
     return {**written, "tools": ToolFilter(**written.get("tools", {}))}
 
 
-def _server(builder: _Builder, name: str) -> Any:
+def _server(builder: _Builder, name: str) -> ServerConfig:
     path = ("servers", name)
     written = Written(
         name=name,
@@ -237,7 +240,30 @@ def _server(builder: _Builder, name: str) -> Any:
     builder.warnings += made.warnings
     for key, value in made.defaults.items():
         builder.show_default((*path, key), value)
-    return made.config
+    return _rereading(made.config, written, builder.lookup)
+
+
+def _rereading(config: ServerConfig, written: Written, lookup: Lookup) -> ServerConfig:
+    """With the headers that name files, for reading them again."""
+    launch = config.launch
+    if not isinstance(launch, HttpServer):
+        return config
+    files = {
+        header: parts
+        for header in launch.headers
+        if (leaf := written.leaves.get(("headers", header))) is not None
+        and isinstance(leaf.raw, str)
+        and (parts := _parts(leaf, lookup))
+    }
+    if not files:
+        return config
+    return msgspec.structs.replace(
+        config, launch=msgspec.structs.replace(launch, header_files=files)
+    )
+
+
+def _parts(leaf: Leaf, lookup: Lookup) -> tuple[str, ...]:
+    return file_parts(leaf.raw, lookup, folder=leaf.origin.folder, places=leaf.origin.places)
 
 
 def _tokens_and_profiles(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Final
 
 import msgspec
@@ -70,6 +71,34 @@ def expand(text: str, lookup: Lookup, *, folder: str, places: Mapping[str, str])
         return value
 
     return Expanded(_TOKEN.sub(replace, text), tuple(values))
+
+
+def file_parts(
+    text: str, lookup: Lookup, *, folder: str, places: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Literal text and absolute paths in turn, beginning with text; () where no file is named.
+
+    For values that are read again while a host runs. Everything but `${file:…}` is expanded, as
+    `expand` does, which must have accepted the text.
+    """
+    parts: list[str] = [""]
+    at = 0
+    for match in _TOKEN.finditer(text):
+        parts[-1] += text[at : match.start()]
+        at = match.end()
+        if match[1] is not None and match[1].startswith("file:"):
+            parts += [absolute(match[1].removeprefix("file:"), lookup, folder=folder), ""]
+        else:
+            parts[-1] += expand(match[0], lookup, folder=folder, places=places).text
+    parts[-1] += text[at:]
+    return tuple(parts) if len(parts) > 1 else ()
+
+
+def absolute(path: str, lookup: Lookup, *, folder: str) -> str:
+    """A written path; `~` is the user's home, a relative one lies in `folder`."""
+    if path == "~" or path.startswith("~/"):
+        path = lookup.variables.get("HOME", "~") + path[1:]
+    return str(PurePath(folder, path))
 
 
 def _resolve(name: str, lookup: Lookup, folder: str, places: Mapping[str, str]) -> tuple[str, bool]:

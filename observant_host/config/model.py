@@ -32,13 +32,18 @@ class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
 
 
 class HttpServer(msgspec.Struct, frozen=True, tag="http"):
-    """A server reached by URL. `headers` values are secrets: never print them."""
+    """A server reached by URL. `headers` values are secrets: never print them.
+
+    `header_files`: those of `headers` that hold `${file:…}`, to be read again as the files change:
+    literal text and absolute paths in turn, beginning with text.
+    """
 
     url: str
     headers: Mapping[str, str] = {}
     headers_command: tuple[str, ...] = ()
     ca_bundle: str | None = None
     transport: TransportChoice = "auto"
+    header_files: Mapping[str, tuple[str, ...]] = {}
 
 
 class EraPolicy(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ class Masker:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self.version = 0
         self._known: set[str] = set()
+        self._lent: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._text: re.Pattern[str] | None = None
         self._bytes: re.Pattern[bytes] | None = None
         self.learn(secrets)
@@ -41,8 +42,26 @@ class Masker:
         if not more:
             return
         self._known |= more
+        self._compile()
+
+    def lend(self, owner: str, secrets: Iterable[str]) -> None:
+        """These are the present ones of `owner`, who changes them again and again.
+
+        They and the ones before are masked: what is older has expired, and would pile up.
+        """
+        present = frozenset(s for s in secrets if len(s) >= MIN_LENGTH)
+        last, _ = self._lent.get(owner, (frozenset(), frozenset()))
+        if present != last:
+            self._lent[owner] = (present, last)
+            self._compile()
+
+    def _compile(self) -> None:
         self.version += 1
-        known = sorted(self._known, key=len, reverse=True)
+        lent = (secret for pair in self._lent.values() for each in pair for secret in each)
+        known = sorted(self._known.union(lent), key=len, reverse=True)
+        if not known:
+            self._text = self._bytes = None
+            return
         forms = sorted(
             {form for secret in known[:MAX_SECRETS] for form in _forms(secret)},
             key=len,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observant_host.config.expand import Expanded, UnresolvedError, expand
+from observant_host.config.expand import Expanded, UnresolvedError, expand, file_parts
 from tests.config.reading import lookup, problems, read, server
 
 LOOKUP = lookup({"A": "one", "EMPTY": "", "HOME": "/home/x"}, {"token.txt": "t0ken\n"})
@@ -51,6 +51,19 @@ def test_what_cannot_be_resolved_is_named_with_the_fix(text: str, said: str) -> 
     with pytest.raises(UnresolvedError) as refused:
         expand(text, LOOKUP, folder="/f", places=PLACES)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("plain ${A}", ()),
+        ("${file:token.txt}", ("", "/f/token.txt", "")),
+        ("Bearer ${file:/run/t}", ("Bearer ", "/run/t", "")),
+        ("${A} ${file:~/t}$${file:x}${file:u}!", ("one ", "/home/x/t", "${file:x}", "/f/u", "!")),
+    ],
+)
+def test_what_comes_from_files_can_be_read_again(text: str, parts: tuple[str, ...]) -> None:
+    assert file_parts(text, LOOKUP, folder="/f", places=PLACES) == parts
 
 
 def test_an_unresolved_reference_turns_only_that_server_off() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from observant_host.config.model import StdioServer
+from observant_host.config.model import HttpServer, StdioServer
 from observant_host.config_files import (
     INSERT_MAX_BYTES,
     TOML_MAX_BYTES,
@@ -154,6 +154,20 @@ def test_a_secret_file_that_cannot_be_used_turns_that_server_off(
     (server,) = load(toml, around=around(tmp_path)).config.servers
     assert server.problem is not None
     assert said in server.problem
+
+
+def test_headers_that_name_files_keep_their_places(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s3cret-s3cret\n")
+    toml = tmp_path / "oh.toml"
+    toml.write_text(
+        '[servers.a]\nurl = "https://a.example/mcp"\n'
+        'headers = { Authorization = "Bearer ${file:secret}", X-Plain = "x" }\n'
+    )
+    (server,) = load(toml, around=around(tmp_path)).config.servers
+    assert isinstance(server.launch, HttpServer)
+    assert server.launch.headers["Authorization"] == "Bearer s3cret-s3cret"
+    where = str(tmp_path / "secret")
+    assert server.launch.header_files == {"Authorization": ("Bearer ", where, "")}
 
 
 def test_clients_files_can_be_read_together(tmp_path: Path) -> None:

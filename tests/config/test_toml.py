@@ -231,7 +231,8 @@ def test_an_empty_file_gives_the_defaults() -> None:
 def test_the_keys_are_exactly_the_fields(
     table: Table, made: type[msgspec.Struct], renamed: dict[str, str]
 ) -> None:
-    assert {renamed.get(key, key) for key in table.keys} == set(made.__struct_fields__)
+    fields = set(made.__struct_fields__) - {"header_files"}  # made from `headers`
+    assert {renamed.get(key, key) for key in table.keys} == fields
 
 
 def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines() -> None:

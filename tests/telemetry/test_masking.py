@@ -88,3 +88,21 @@ def test_the_cache_of_cleaned_texts_is_bounded() -> None:
     for number in range(10_000):
         cleaner.text(f"text {number}")
     assert len(cleaner._cache) <= 4096
+
+
+def test_lent_secrets_are_the_present_ones_and_those_before() -> None:
+    masker = Masker()
+    for token in ("first-token", "second-token", "third-token"):
+        masker.lend("a server", [token])
+    masker.lend("another", ["other-token"])
+    said = masker.text("first-token second-token third-token other-token")
+    assert said == "first-token *** *** ***"
+
+
+def test_what_was_lent_can_be_taken_back() -> None:
+    masker = Masker()
+    masker.lend("a", ["token"])
+    masker.lend("a", [])
+    assert masker.text("a token, anything") == "a ***, anything"
+    masker.lend("a", ["one more"])
+    assert masker.text("a token, one more") == "a token, ***"
