@@ -30,6 +30,9 @@ class LifeListener(Protocol):
     def session_renewed(self) -> None:
         """A new session stands: what the server was told or has listed before is void."""
 
+    def stale_lists(self) -> None:
+        """The server refuses what its lists said: read them again now."""
+
     def legacy_refused(self) -> Reason | None:
         """Why `initialize` may not be sent now; None where a person still allows it."""
 

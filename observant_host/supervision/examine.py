@@ -75,8 +75,7 @@ async def examine(
     try:
         await _look(record, lives, quiet)
     except TransportError as failed:
-        _conclude(record, around, Cause.PROCESS, Reason.SPAWN_FAILED, str(failed))
-        record.evidence = spawn_evidence(str(failed))
+        _not_started(record, around, str(failed))
     finally:
         shown = record.era, record.version
         await lives.end("the examination is over")
@@ -92,6 +91,14 @@ async def examine(
         )
     )
     return found
+
+
+def _not_started(record: PeerRecord, around: Surroundings, detail: str) -> None:
+    if record.server.transport == "stdio":
+        _conclude(record, around, Cause.PROCESS, Reason.SPAWN_FAILED, detail)
+        record.evidence = spawn_evidence(detail)
+    else:
+        _conclude(record, around, Cause.CONFIG, Reason.CONFIG_INVALID, detail)
 
 
 def _nothing(*_: object) -> None:
@@ -113,6 +120,7 @@ async def _look(record: PeerRecord, lives: Lives, around: Surroundings) -> None:
         trigger=Trigger.MANUAL,
         previous_era=Era.UNKNOWN,
         respawn=lives.open,
+        open_sse=lives.open_sse,
     )
     record.evidence = tuple(evidence.to_dict() for evidence in found.evidence)
     record.trace_id = f"{found.context.trace_id:032x}"

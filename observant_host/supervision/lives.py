@@ -6,13 +6,14 @@ is written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import msgspec
 
+from observant_host.config import HttpServer
 from observant_host.decisions.terms import Era
-from observant_host.errors import TransportError
+from observant_host.errors import HttpFailure, TransportError
 from observant_host.peers.life import Life
 from observant_host.supervision.signals import LifeSignals
 from observant_host.telemetry.vocabulary import EraDropped
@@ -52,6 +53,7 @@ class Lives:
         self._peer = peer
         self._around = around
         self._refused = refused
+        self._unused = False
         self._server = _with_revisions(record.server)
         self.signals = LifeSignals(refused)
 
@@ -62,16 +64,34 @@ class Lives:
             raise RuntimeError("no life was begun yet")
         return life
 
+    @property
+    def next_generation(self) -> int:
+        """A life over HTTP counts once a connection was made."""
+        life, generation = self._record.life, self._record.generation
+        unused = self._unused if life is None or life.end is not None else not life.inbox.reached
+        return generation if unused else generation + 1
+
     async def open(self) -> Life:
-        """A fresh life; the one before it is ended first. Raises TransportError."""
+        """A fresh life; the one before it is ended first. Raises TransportError.
+
+        Over HTTP it is not connected yet: its first request does that.
+        """
+        return await self._open("http")
+
+    async def open_sse(self) -> Life:
+        """A fresh life on the same URL's HTTP+SSE stream. Raises TransportError."""
+        return await self._open("sse")
+
+    async def _open(self, over: Literal["http", "sse"]) -> Life:
         await self.end("a fresh one begins")
         record, around = self._record, self._around
-        record.generation += 1
+        record.generation = self.next_generation
+        self._unused = False
         signals = self.signals = LifeSignals(self._refused)
         life = Life(
             self._server,
             generation=record.generation,
-            transport=around.transport(self._server),
+            transport=around.transport(_over(self._server, over)),
             telemetry=around.telemetry,
             clock=around.clock,
             client_info=around.client_info,
@@ -82,8 +102,9 @@ class Lives:
         record.life = life
         try:
             await life.open()
-        except TransportError:
+        except TransportError as failed:
             record.life = None  # it left nothing behind
+            self._unused = isinstance(failed, HttpFailure) and not failed.sent
             raise
         return life
 
@@ -95,6 +116,7 @@ class Lives:
         self._peer.detach(why)
         with anyio.CancelScope(shield=True):
             end = await life.close()
+        self._unused = not life.inbox.reached
         self.drop(why)
         return end
 
@@ -109,6 +131,14 @@ class Lives:
             )
         )
         record.era, record.version = Era.UNKNOWN, None
+
+
+def _over(server: ServerConfig, over: Literal["http", "sse"]) -> ServerConfig:
+    """Which of its two transports a URL is reached by now; a command stays as it is."""
+    if not isinstance(server.launch, HttpServer):
+        return server
+    launch = msgspec.structs.replace(server.launch, transport=over)
+    return msgspec.structs.replace(server, launch=launch)
 
 
 def _with_revisions(server: ServerConfig) -> ServerConfig:

@@ -13,13 +13,14 @@ from observant_host.decisions.peer_states import Happened, PeerStatus, after
 from observant_host.decisions.terms import Cause, Era, PeerState
 from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import PeerStateChanged
-from observant_host.timing.tasks import Signal
+from observant_host.timing.tasks import Signal, wait_any
 
 if TYPE_CHECKING:
     from observant_host.config import ServerConfig
     from observant_host.peers.life import Life
     from observant_host.supervision.surroundings import Surroundings
     from observant_host.telemetry.propagation import TraceContext
+    from observant_host.timing.clock import Clock
 
 SETTLING: Final = frozenset(
     {
@@ -116,6 +117,8 @@ class PeerRecord:
         self.allowance_expires_s: float | None = None
         self.last_call = "none"
         self.changed = Signal()
+        self.lists_read = 0
+        self.listed = Signal()
 
     def happened(
         self, what: Happened, *, cause: Cause | None = None, reason: str = "", detail: str = ""
@@ -157,6 +160,21 @@ class PeerRecord:
             links=(Link(self.because, "caused_by"),) if self.because is not None else (),
         )
 
+    async def listed_again(self, until: float, *, clock: Clock) -> bool:
+        """Have the lists of the present life read now, and wait for that, at most until `until`
+        (monotonic seconds). False where it did not come to that."""
+        life, before = self.life, self.lists_read
+        if life is None:
+            return False
+        life.listener.stale_lists()
+        while self.lists_read == before and not life.end_signal.is_set():
+            left = until - clock.monotonic()
+            if left <= 0:
+                return False
+            self.listed.clear()
+            await wait_any(clock, left, self.listed, life.end_signal)
+        return not life.end_signal.is_set()
+
     @property
     def pid(self) -> int | None:
         """Of the running child, None where there is none."""
@@ -180,7 +198,7 @@ class PeerRecord:
         life, status = self.life, self.status
         return ServerView(
             name=self.server.name,
-            transport=self.server.transport,
+            transport=self._transport(),
             state=status.state,
             cause=status.cause,
             era=self.era,
@@ -200,13 +218,22 @@ class PeerRecord:
             trace_id=self.trace_id,
         )
 
+    def _transport(self) -> Literal["stdio", "http", "sse", "memory"]:
+        """Of a URL, the one that is spoken: an "auto" may have come to HTTP+SSE."""
+        life = self.life
+        if self.server.transport == "stdio" or life is None:
+            return self.server.transport
+        return life.transport.kind
+
     def _layers(self) -> Layers:
         alive = self.life is not None and self.life.end is None
         waiting = self.status.state is PeerState.STARTING
         era: Layer = "ok" if self.era is not Era.UNKNOWN else "waiting" if waiting else "down"
+        connected = alive and self.life is not None and self.life.inbox.reached
+        running: Layer = "ok" if alive else "waiting" if waiting else "down"
         return Layers(
-            process="ok" if alive else "waiting" if waiting else "down",
-            transport="ok" if alive else "waiting" if waiting else "down",
+            process=running if self.server.transport == "stdio" else "off",
+            transport="ok" if connected else "waiting" if waiting else "down",
             era=era,
             listing=self.listing_layer,
             last_call=self.last_call,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.decisions.era import Permission
 from observant_host.decisions.permission import Verdict, permission
@@ -12,6 +12,7 @@ from observant_host.supervision.peer_state import iso
 from observant_host.supervision.sightings import late_evidence
 from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import EraDecide
+from observant_host.wire.revisions import HTTP_SSE_REVISION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from observant_host.supervision.peer_state import PeerRecord
     from observant_host.supervision.surroundings import Surroundings
     from observant_host.telemetry.propagation import TraceContext
+
+_REFUSALS: Final[Mapping[Permission, Reason | None]] = {
+    Permission.GRANTED: None,
+    Permission.NONE: Reason.ALLOWANCE_EXPIRED,  # it was taken back meanwhile
+    Permission.EXPIRED: Reason.ALLOWANCE_EXPIRED,
+    Permission.MISMATCH: Reason.ALLOWANCE_MISMATCH,
+    Permission.REFUSED: Reason.WAS_MODERN,
+}
 
 
 class Rounds:
@@ -62,8 +71,25 @@ class Rounds:
         self.verdict = verdict
         return verdict
 
+    def refusal(self) -> Reason | None:
+        """Why `initialize` may not be sent at this moment; None where a person allows it."""
+        return _REFUSALS[self.judge().permission]
+
+    def sse_refusal(self) -> Reason | None:
+        """Why a server that is configured as HTTP+SSE may not be asked at all."""
+        if self._server.transport != "sse":
+            return None
+        refusal = self.refusal()
+        old = HTTP_SSE_REVISION in self.verdict.revisions
+        return refusal if refusal is not None or old else Reason.LEGACY_UNSUPPORTED_REVISION
+
     async def run(
-        self, life: Life, trigger: Trigger, *, respawn: Callable[[], Awaitable[Life]]
+        self,
+        life: Life,
+        trigger: Trigger,
+        *,
+        respawn: Callable[[], Awaitable[Life]],
+        open_sse: Callable[[], Awaitable[Life]],
     ) -> Round:
         """Negotiate once; remember, record and return what came of it."""
         verdict = self.judge()
@@ -77,6 +103,7 @@ class Rounds:
             trigger=trigger,
             previous_era=self.previous,
             respawn=respawn,
+            open_sse=open_sse,
             remembered_modern=verdict.unexpected,
             links=self._before(),
         )

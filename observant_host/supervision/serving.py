@@ -15,6 +15,7 @@ from observant_host.decisions.terms import Era, Reason, Trigger
 from observant_host.errors import Unavailable
 from observant_host.peers.discovery import list_everything
 from observant_host.peers.pages import ListBounds
+from observant_host.supervision.health import missing
 from observant_host.telemetry.vocabulary import ListingFlawed
 from observant_host.timing.tasks import Signal, wait_any
 
@@ -60,8 +61,10 @@ class Serving:
         signals = self._signals
         signals.lists.clear()
         self._relisting = self._relisting.read(self._now())
+        signals.stale.clear()
         async with anyio.create_task_group() as group:
-            group.start_soon(_cancel_on, signals.late_modern, group.cancel_scope)
+            for over in (signals.late_modern, signals.lost):
+                group.start_soon(_cancel_on, over, group.cancel_scope)
             try:
                 self._record.listing = await list_everything(
                     self._life,
@@ -73,6 +76,20 @@ class Serving:
                 self._listed()
             except Unavailable:
                 pass  # the life ended meanwhile: `until_over` sees the same signal
+            group.cancel_scope.cancel()
+        self._record.lists_read += 1
+        self._record.listed.set()
+
+    async def _check(self) -> None:
+        """A request was lost: is the server still there? If not, this life is over."""
+        signals = self._signals
+        signals.doubt.clear()
+        async with anyio.create_task_group() as group:
+            for over in (self._life.end_signal, signals.late_modern, signals.lost):
+                group.start_soon(_cancel_on, over, group.cancel_scope)
+            gone = await missing(self._life)
+            if gone is not None:
+                signals.broken(Reason.UNREACHABLE, f"it is no longer there: {gone}")
             group.cancel_scope.cancel()
 
     def _listed(self) -> None:
@@ -151,23 +168,30 @@ class Serving:
         `wish` is a person's act: `take` it, list anew, tell `served` which acts that answered.
         """
         signals = self._signals
-        over: tuple[Signal, ...] = (self._life.end_signal, signals.late_modern)
+        over: tuple[Signal, ...] = (self._life.end_signal, signals.late_modern, signals.lost)
         while True:
             calm = self._relisting.wait_s(self._now()) if signals.lists.is_set() else 0.0
-            wake = over + ((wish,) if calm else (wish, signals.lists))
+            acts = (wish, signals.stale, signals.doubt)
+            wake = over + (acts if calm else (*acts, signals.lists))
             woken = await wait_any(self._around.clock, self._alarm_s(calm), *wake)
             if woken in over and woken is not None:
                 return woken
             if woken is wish:
-                acts = take()
+                asked = take()
                 await self.list(Trigger.MANUAL)
-                served(acts)
-            elif signals.lists.is_set() and self._relisting.wait_s(self._now()) == 0.0:
+                served(asked)
+            elif woken is signals.doubt:
+                await self._check()
+            elif woken is signals.stale or self._may_list():
                 await self.list(Trigger.LIST_CHANGED)
             elif self._now() >= self._retry_at:
                 await self.list(Trigger.REPROBE)
             elif woken is None:
                 self._say()
+
+    def _may_list(self) -> bool:
+        """The server said that a list changed, and has not said so too often."""
+        return self._signals.lists.is_set() and self._relisting.wait_s(self._now()) == 0.0
 
     def _alarm_s(self, calm: float) -> float | None:
         """Seconds to the next thing to do unasked, None where there is none."""

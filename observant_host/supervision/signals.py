@@ -35,6 +35,7 @@ class LifeSignals:
         self.answered = Signal()
         self.spoke = Signal()
         self.doubt = Signal()
+        self.stale = Signal()
         self.lost: Latch[Broken] = Latch()
 
     def list_changed(self, kind: ListKind) -> None:
@@ -53,7 +54,10 @@ class LifeSignals:
         self.doubt.set()
 
     def session_renewed(self) -> None:
-        self.lists.set()
+        self.stale.set()
+
+    def stale_lists(self) -> None:
+        self.stale.set()
 
     def legacy_refused(self) -> Reason | None:
         return self._refused()

@@ -37,6 +37,11 @@ def snapshots(
     ]
 
 
+def _without_group(peer: PeerSupervisor) -> int | None:
+    """None where there is none to count: a server behind a URL, or figures not read yet."""
+    return 0 if peer.server.transport == "stdio" and peer.record.pid is None else None
+
+
 def _snapshot(
     peer: PeerSupervisor,
     *,
@@ -66,7 +71,7 @@ def _snapshot(
         else None,
         inflight=peer.peer.gate.in_flight,
         queued=peer.peer.gate.queued,
-        processes=group.processes if group is not None else (0 if pid is None else None),
+        processes=group.processes if group is not None else _without_group(peer),
         resident_bytes=group.resident_bytes if group is not None else None,
         cpu_seconds=group.cpu_seconds if group is not None else None,
         open_fds=group.open_fds if group is not None else None,

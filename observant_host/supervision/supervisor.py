@@ -10,57 +10,45 @@ entered it; whoever wants the end only signals and waits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
 from observant_host.decisions import backoff, restart
-from observant_host.decisions.peer_states import Happened, PeerStatus
-from observant_host.decisions.terms import Cause, PeerState, Reason, RestartReason, Trigger
-from observant_host.errors import CallError, TransportError
-from observant_host.peers.peer import Peer
+from observant_host.decisions.era import cause_of
+from observant_host.decisions.era_sentences import sentence
+from observant_host.decisions.peer_states import Happened
+from observant_host.decisions.terms import OUTAGES, Cause, PeerState, Reason, RestartReason, Trigger
+from observant_host.errors import TransportError
 from observant_host.supervision.between import Next, Waiting
+from observant_host.supervision.calling import Calling
+from observant_host.supervision.http_misses import after_http, over_http, stays
 from observant_host.supervision.lives import Lives
-from observant_host.supervision.peer_state import PeerRecord
 from observant_host.supervision.rounds import Rounds
 from observant_host.supervision.serving import Serving
 from observant_host.supervision.sightings import spawn_evidence
-from observant_host.supervision.trail import Trail
 from observant_host.telemetry.vocabulary import PeerRestart, PeerStart
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from msgspec import Raw
-
     from observant_host.config import ServerConfig
-    from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.negotiation import Round
-    from observant_host.peers.peer import CallReply
     from observant_host.supervision.surroundings import Surroundings
-    from observant_host.telemetry.propagation import TraceContext
     from observant_host.transports.base import End
 
 
-class PeerSupervisor:
+class PeerSupervisor(Calling):
     """Owns one peer. All methods are for the loop's thread; `start` once, `stop` any time."""
 
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
-        self.server = server
-        self.record = PeerRecord(server, around)
-        self.peer = Peer(
-            server, telemetry=around.telemetry, clock=around.clock, handlers=around.handlers
-        )
-        self._around = around
+        super().__init__(server, around)
         self._rounds = Rounds(self.record, around)
-        self._lives = Lives(self.record, self.peer, around)
+        self._lives = Lives(self.record, self.peer, around, refused=self._rounds.refusal)
         self._owner = OwnerTask(f"peer {server.name}", self._own, on_error=around.broken)
         self._wish = Signal()
         self._restarts = 0
         self._misses = 0
         self._why_ended = ""
-        self._trail = Trail()
         self._acts_asked = 0
         self._acts_served = 0
         self._act_served = Signal()
@@ -102,64 +90,6 @@ class PeerSupervisor:
             self._act_served.clear()
             await self._act_served.wait()
 
-    # As the router sees it
-
-    @property
-    def status(self) -> PeerStatus:
-        return self.record.status
-
-    @property
-    def routable(self) -> bool:
-        return self.peer.life is not None
-
-    async def routable_again(self, expires: float) -> bool:
-        """Wait until calls can be routed to it, at most until `expires` (monotonic)."""
-        clock = self._around.clock
-        changed = self.record.changed
-        while self.peer.life is None and not self._owner.done:
-            left = expires - clock.monotonic()
-            if left <= 0:
-                break
-            changed.clear()
-            await wait_any(clock, left, changed)
-        return self.peer.life is not None
-
-    async def call(
-        self,
-        method: str,
-        params: Mapping[str, Any] | Raw | None,
-        *,
-        expires: float | None = None,
-        target: str | None = None,
-        uri: str | None = None,
-        on_progress: Callable[[float, float | None, str | None], object] | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        attempt: int = 1,
-        purpose: str = "call",
-    ) -> CallReply:
-        """As `Peer.call`; remembers the outcome for the status."""
-        try:
-            reply = await self.peer.call(
-                method,
-                params,
-                expires=expires,
-                target=target,
-                uri=uri,
-                on_progress=on_progress,
-                handlers=handlers,
-                parent=parent,
-                attempt=attempt,
-                purpose=purpose,
-            )
-        except CallError as failed:
-            self.record.last_call = failed.outcome
-            if failed.delivery == "sent_no_reply":
-                self._trail.call_failed(self._around.telemetry.current())
-            raise
-        self.record.last_call = "tool_error" if reply.is_error else "ok"
-        return reply
-
     # The owner task
 
     async def _own(self, stop: Signal) -> None:
@@ -196,8 +126,8 @@ class PeerSupervisor:
         self._misses = self._restarts = 0
         return Trigger.MANUAL
 
-    def _misconfigured(self, problem: str) -> None:
-        self._rounds.conclude(Reason.CONFIG_INVALID, trigger=Trigger.BOOT, detail=problem)
+    def _misconfigured(self, problem: str, *, trigger: Trigger = Trigger.BOOT) -> None:
+        self._rounds.conclude(Reason.CONFIG_INVALID, trigger=trigger, detail=problem)
         self.peer.detach(problem, fault="policy")
         self.record.happened(
             Happened.NO_ERA, cause=Cause.CONFIG, reason=Reason.CONFIG_INVALID, detail=problem
@@ -210,6 +140,10 @@ class PeerSupervisor:
             detail=f"it is being started again: {self._why_ended}" if again else "",
         )
         acts = self._take_wish()
+        refusal = self._rounds.sse_refusal()
+        if refusal is not None:
+            self._serve_acts(acts)
+            return self._refused(refusal, trigger)
         try:
             found, serving = await self._begin(trigger)
         except TransportError as failed:
@@ -228,7 +162,7 @@ class PeerSupervisor:
     async def _begin(self, trigger: Trigger) -> tuple[Round, Serving | None]:
         fact = PeerStart(
             peer=self.server.name,
-            generation=self.record.generation + 1,
+            generation=self._lives.next_generation,
             trigger=trigger,
             transport=self.server.transport,
         )
@@ -246,7 +180,10 @@ class PeerSupervisor:
 
     async def _round(self, trigger: Trigger) -> tuple[Round, Serving | None]:
         """Negotiate, and list where that gave an era."""
-        found = await self._rounds.run(self._lives.life, trigger, respawn=self._lives.open)
+        lives = self._lives
+        found = await self._rounds.run(
+            lives.life, trigger, respawn=lives.open, open_sse=lives.open_sse
+        )
         if found.era is None:
             return found, None
         self._misses = 0
@@ -266,14 +203,17 @@ class PeerSupervisor:
     async def _after_a_miss(self, found: Round) -> Next:
         self._misses += 1
         cause = found.cause or Cause.PROTOCOL
-        self.peer.detach(found.detail, fault="policy" if cause is Cause.POLICY else "peer")
+        self.peer.detach(found.detail, fault="peer" if cause in OUTAGES else "policy")
         self.record.happened(Happened.NO_ERA, cause=cause, reason=found.reason, detail=found.detail)
+        delay_s = self._reprobe_delay()
+        if over_http(self._lives.life) and not stays(found):
+            return await self._leave(found, cause, delay_s)
         waiting = Waiting(
             found,
             life=self._lives.life,
             signals=self._lives.signals,
             around=self._around,
-            delay_s=self._reprobe_delay(),
+            delay_s=delay_s,
             silent_restart_s=self.server.restarts.silent_restart_s,
         )
         coming = await waiting.next(self._wish)
@@ -288,6 +228,27 @@ class PeerSupervisor:
             await self._lives.end("the next round needs a fresh process")
         return coming
 
+    async def _leave(self, found: Round, cause: Cause, delay_s: float) -> Next:
+        """Over HTTP nothing is kept for an answer that may come late."""
+        if found.reason is Reason.LATE_MODERN_EVIDENCE:
+            return await self._late_modern(known=True)
+        await self._lives.end("it could not be used")
+        return after_http(found, cause, delay_s=delay_s)
+
+    def _refused(self, reason: Reason, trigger: Trigger) -> Next:
+        """HTTP+SSE knows no modern server, so without an allowance there is nothing to ask."""
+        detail = sentence(
+            reason,
+            server=self.server.name,
+            allowed=self.server.era.allow_legacy,
+            expires=self.server.era.legacy_expires,
+        )
+        cause = cause_of(reason, transport=self.server.transport)
+        self._rounds.conclude(reason, trigger=trigger, detail=detail)
+        self.peer.detach(detail, fault="policy")
+        self.record.happened(Happened.NO_ERA, cause=cause, reason=reason, detail=detail)
+        return Next(Trigger.REPROBE, delay_s=None)
+
     def _reprobe_delay(self) -> float:
         policy = self.server.restarts
         return backoff.delay(
@@ -300,6 +261,9 @@ class PeerSupervisor:
     def _not_started(self, failed: TransportError, *, trigger: Trigger) -> Next:
         self._misses += 1
         detail = str(failed)
+        if self.server.transport != "stdio":
+            self._misconfigured(detail, trigger=trigger)
+            return Next(Trigger.REPROBE, delay_s=None)
         self._rounds.conclude(
             Reason.SPAWN_FAILED, trigger=trigger, detail=detail, evidence=spawn_evidence(detail)
         )
@@ -322,6 +286,10 @@ class PeerSupervisor:
         uptime = serving.uptime_s()
         if woken is signals.late_modern:
             return await self._late_modern(uptime_s=uptime)
+        lost = signals.lost.value
+        if lost is not None and woken is signals.lost:
+            why = RestartReason.CONNECTION_LOST
+            return await self._ended(why, lost.detail, uptime_s=uptime, reason=lost.reason)
         return await self._ended(None, "", uptime_s=uptime)
 
     async def _late_modern(self, *, known: bool = False, uptime_s: float = 0.0) -> Next:
@@ -334,20 +302,27 @@ class PeerSupervisor:
             "it proved to be modern after initialize was written: this process is ended and a "
             "fresh one is asked by server/discover only"
         )
-        return await self._ended(RestartReason.LATE_MODERN_EVIDENCE, detail, uptime_s=uptime_s)
+        late = Reason.LATE_MODERN_EVIDENCE
+        why = RestartReason.LATE_MODERN_EVIDENCE
+        return await self._ended(why, detail, uptime_s=uptime_s, reason=late)
 
     async def _ended(
-        self, why: RestartReason | None, detail: str, *, uptime_s: float = 0.0
+        self,
+        why: RestartReason | None,
+        detail: str,
+        *,
+        uptime_s: float = 0.0,
+        reason: Reason | None = None,
     ) -> Next:
         """End (or notice the end of) the life, drop its era, and say what comes when."""
         end = await self._lives.end(detail or "its process or connection ended")
         self._why_ended = detail or _sentence(end)
         coming = self._restart(why, end, uptime_s=uptime_s)
-        modern = why is RestartReason.LATE_MODERN_EVIDENCE
+        lost = Cause.PROCESS if self.server.transport == "stdio" else Cause.NETWORK
         self.record.happened(
             Happened.ERA_ENDED,
-            cause=Cause.PROTOCOL if modern else Cause.PROCESS,
-            reason=Reason.LATE_MODERN_EVIDENCE if modern else "",
+            cause=lost if reason is None else cause_of(reason, transport=self.server.transport),
+            reason=reason or "",
             detail=f"{self._why_ended}; {coming.start_said(self._around.clock.wall_ns())}",
         )
         return coming

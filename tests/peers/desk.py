@@ -55,6 +55,9 @@ class Listener:
     def session_renewed(self) -> None:
         self.renewals += 1
 
+    def stale_lists(self) -> None:
+        self.changed.append("stale")
+
     def legacy_refused(self) -> Reason | None:
         return self.refused
 

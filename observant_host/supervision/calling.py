@@ -1,0 +1,144 @@
+"""One supervised peer as its callers see it: routable or not, and one call at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from observant_host.decisions import retry_safety
+from observant_host.decisions.retry_safety import Denied, RetryReason
+from observant_host.errors import CallError, RpcError
+from observant_host.peers.peer import Peer
+from observant_host.supervision.peer_state import PeerRecord
+from observant_host.supervision.trail import Trail
+from observant_host.telemetry.vocabulary import RetryDenied, RetryScheduled
+from observant_host.timing.tasks import wait_any
+from observant_host.wire.revisions import HEADER_MISMATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from msgspec import Raw
+
+    from observant_host.config import ServerConfig
+    from observant_host.decisions.peer_states import PeerStatus
+    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.peer import CallReply
+    from observant_host.supervision.surroundings import Surroundings
+    from observant_host.telemetry.propagation import TraceContext
+
+
+class Calling:
+    """The calling half of a supervisor; serves the router as a RoutedPeer."""
+
+    def __init__(self, server: ServerConfig, around: Surroundings) -> None:
+        self.server = server
+        self.record = PeerRecord(server, around)
+        self.peer = Peer(
+            server, telemetry=around.telemetry, clock=around.clock, handlers=around.handlers
+        )
+        self._around = around
+        self._trail = Trail()
+
+    @property
+    def done(self) -> bool:
+        """Whether it will never be routable again."""
+        raise NotImplementedError
+
+    @property
+    def status(self) -> PeerStatus:
+        return self.record.status
+
+    @property
+    def routable(self) -> bool:
+        return self.peer.life is not None
+
+    async def routable_again(self, expires: float) -> bool:
+        """Wait until calls can be routed to it, at most until `expires` (monotonic)."""
+        clock = self._around.clock
+        changed = self.record.changed
+        while self.peer.life is None and not self.done:
+            left = expires - clock.monotonic()
+            if left <= 0:
+                break
+            changed.clear()
+            await wait_any(clock, left, changed)
+        return self.peer.life is not None
+
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | Raw | None,
+        *,
+        expires: float | None = None,
+        target: str | None = None,
+        uri: str | None = None,
+        on_progress: Callable[[float, float | None, str | None], object] | None = None,
+        handlers: InputHandlers | None = None,
+        parent: TraceContext | None = None,
+        attempt: int = 1,
+        purpose: str = "call",
+    ) -> CallReply:
+        """As `Peer.call`; remembers the outcome for the status.
+
+        A tool call that is refused for its headers is sent once more, after the list of tools,
+        which says which arguments they mirror, was read again.
+
+        Source: MCP 2026-07-28 basic/transports/streamable-http › Custom Headers.
+        """
+        options: dict[str, Any] = {
+            "expires": expires,
+            "target": target,
+            "uri": uri,
+            "on_progress": on_progress,
+            "handlers": handlers,
+            "parent": parent,
+            "purpose": purpose,
+        }
+        try:
+            try:
+                reply = await self.peer.call(method, params, attempt=attempt, **options)
+            except RpcError as refused:
+                if not await self._read_anew(refused, method, expires=expires, attempt=attempt):
+                    raise
+                again = await self.peer.call(method, params, attempt=attempt + 1, **options)
+                reply = msgspec.structs.replace(again, attempts=again.attempts + 1)
+        except CallError as failed:
+            self.record.last_call = failed.outcome
+            if failed.delivery == "sent_no_reply":
+                self._trail.call_failed(self._around.telemetry.current())
+            raise
+        self.record.last_call = "tool_error" if reply.is_error else "ok"
+        return reply
+
+    async def _read_anew(
+        self, refused: RpcError, method: str, *, expires: float | None, attempt: int
+    ) -> bool:
+        """Whether it may be sent again, its server's list of tools being as new as can be."""
+        life = self.peer.life
+        mirrors = life is not None and life.headers is not None
+        if refused.code != HEADER_MISMATCH or method != "tools/call" or not mirrors:
+            return False
+        telemetry, clock, name = self._around.telemetry, self._around.clock, self.server.name
+        began = clock.monotonic()
+        until = expires if expires is not None else began + self.server.timing.call_timeout_s
+        listed = await self.record.listed_again(until, clock=clock)
+        verdict = retry_safety.decide(
+            RetryReason.HEADER_MISMATCH,
+            policy=self.server.retry_calls,
+            harmless_twice=False,
+            attempts=attempt,
+            remaining_s=until - clock.monotonic(),
+            routable=listed,
+        )
+        if isinstance(verdict, Denied):
+            telemetry.count(RetryDenied(peer=name, reason=verdict.reason))
+            return False
+        waited_ms = (clock.monotonic() - began) * 1e3
+        telemetry.count(
+            RetryScheduled(
+                peer=name, reason=verdict.reason, attempt=attempt + 1, delay_ms=waited_ms
+            )
+        )
+        return True
