@@ -117,7 +117,7 @@ class PeerRecord:
         self.allowance_expires_s: float | None = None
         self.last_call = "none"
         self.changed = Signal()
-        self.lists_read = 0
+        self.readings = 0
         self.listed = Signal()
 
     def happened(
@@ -163,11 +163,11 @@ class PeerRecord:
     async def listed_again(self, until: float, *, clock: Clock) -> bool:
         """Have the lists of the present life read now, and wait for that, at most until `until`
         (monotonic seconds). False where it did not come to that."""
-        life, before = self.life, self.lists_read
+        life, before = self.life, self.readings
         if life is None:
             return False
         life.listener.stale_lists()
-        while self.lists_read == before and not life.end_signal.is_set():
+        while self.readings == before and not life.end_signal.is_set():
             left = until - clock.monotonic()
             if left <= 0:
                 return False

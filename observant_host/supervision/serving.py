@@ -77,7 +77,7 @@ class Serving:
             except Unavailable:
                 pass  # the life ended meanwhile: `until_over` sees the same signal
             group.cancel_scope.cancel()
-        self._record.lists_read += 1
+        self._record.readings += 1
         self._record.listed.set()
 
     async def _check(self) -> None:
