@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+from msgspec import structs
 
 from observant_host.cli.options import command, json_option, pass_screen
 from observant_host.errors import ConfigError
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4
 """Servers tried at a time: cold package downloads share one line and a few cores."""
+
+FIRST_START_S = 120.0
+"""Patience for an answer of a server that perhaps was never installed here (four cold npx side by
+side on two busy cores were seen to take 36 s). Worth it: npx, ended while it unpacks, leaves a cache
+that stays broken until a person removes it."""
 
 
 class Examines(Protocol):
@@ -221,7 +227,7 @@ async def _try_all(screen: Screen, loaded: Loaded, opens: Opens) -> list[Finding
             return
         async with places:
             trials.began(server.name)
-            examination = await examiner.examine(server, principal="cli")
+            examination = await examiner.examine(patient(server), principal="cli")
             found[server.name] = finding_of(examination, masker.text)
             trials.ended(found[server.name])
 
@@ -233,6 +239,15 @@ async def _try_all(screen: Screen, loaded: Loaded, opens: Opens) -> list[Finding
         for server in servers:
             group.start_soon(one, server, examiner, trials)
     return [found[server.name] for server in servers]
+
+
+def patient(server: ServerConfig) -> ServerConfig:
+    """The same, given time for an installation where it is a process."""
+    if server.transport != "stdio":
+        return server
+    timeout_s = max(server.timing.probe_timeout_s, FIRST_START_S)
+    timing = structs.replace(server.timing, probe_timeout_s=timeout_s)
+    return structs.replace(server, timing=timing)
 
 
 def _untried(server: ServerConfig) -> Finding:

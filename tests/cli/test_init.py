@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.lowlevel
 import pytest
 
-from observant_host.cli.init_command import try_servers
+from observant_host.cli.init_command import FIRST_START_S, try_servers
 from observant_host.cli.output import Screen
 from observant_host.config.suggest import allowance_keys
 from observant_host.config_files import Surroundings, load, load_clients
@@ -215,6 +215,7 @@ class FakeExaminer:
             await anyio.lowlevel.checkpoint()
         self.together -= 1
         assert principal == "cli"
+        assert server.timing.probe_timeout_s == FIRST_START_S
         print_ = "sha256:" + "0" * 64
         keys = allowance_keys("2024-11-05", fingerprint=print_, today=date(2026, 1, 1))
         return SimpleNamespace(
