@@ -29,9 +29,9 @@ AT_ONCE = 4
 """Servers tried at a time: cold package downloads share one line and a few cores."""
 
 FIRST_START_S = 120.0
-"""Patience for an answer of a server that perhaps was never installed here (four cold npx side by
-side on two busy cores were seen to take 36 s). Worth it: npx, ended while it unpacks, leaves a cache
-that stays broken until a person removes it."""
+"""Patience with a server that perhaps was never installed here: four cold npx side by side on two
+busy cores were seen to take 36 s, and one ended while it unpacks leaves a cache that stays broken
+until a person removes it."""
 
 
 class Examines(Protocol):
