@@ -14,7 +14,7 @@ from observant_host.transports.child import StartGate
 from observant_host.transports.stdio import StdioTransport
 from tests.support.peers import program
 from tests.support.processes import eventually, group_members, living, open_fds, state_of
-from tests.transports.suite import SkippingClock
+from tests.transports.suite import SkippingClock, stuck
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,6 +28,8 @@ class StdioSubject:
         self.telemetry, self.told = capturing()
         self.starts = StartGate()
         self.made: list[StdioTransport] = []
+
+    stuck = staticmethod(stuck)
 
     def make(self, *options: str, **changes: Any) -> StdioTransport:
         return self.run(program("plain.py", *options), **changes)

@@ -38,6 +38,9 @@ class Subject(Protocol):
 
     def make(self) -> Transport: ...
 
+    async def stuck(self, transport: Transport, recorder: Recorder) -> None:
+        """From now on what is sent waits."""
+
 
 def request(request_id: int, method: str, **params: Any) -> Outbound:
     message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
@@ -77,9 +80,9 @@ class TransportPromises:
         transport = subject.make()
         recorder = await opened(transport)
         sent = transport.send(request(7, "echo", text="ä\u2028b"), expires=FAR)
+        answer = await recorder.answer_to(7)
         assert sent.started
         assert not sent.withdraw()
-        answer = await recorder.answer_to(7)
         assert answer["result"] == {"text": "ä\u2028b"}
         assert b"\n" not in recorder.frames[0]
         await transport.close()
@@ -165,7 +168,7 @@ class TransportPromises:
     async def test_a_waiting_frame_can_be_withdrawn(self, subject: Subject) -> None:
         transport = subject.make()
         recorder = await opened(transport)
-        await stuck(transport, recorder)
+        await subject.stuck(transport, recorder)
         waiting = transport.send(request(2, "echo"), expires=FAR)
         assert not waiting.started
         assert waiting.withdraw()
@@ -178,7 +181,7 @@ class TransportPromises:
     ) -> None:
         transport = subject.make()
         recorder = await opened(transport)
-        await stuck(transport, recorder)
+        await subject.stuck(transport, recorder)
         _, refusal = filled(transport, expires=FAR)
         assert "nothing was sent" in str(refusal)
         assert (await transport.close()).kind == "closed"
@@ -188,9 +191,9 @@ class TransportPromises:
     ) -> None:
         transport = subject.make()
         recorder = await opened(transport)
-        await stuck(transport, recorder)
-        expired, _ = filled(transport, expires=subject.clock.monotonic() + 1)
-        subject.clock.skipped += 2
+        await subject.stuck(transport, recorder)
+        expired, _ = filled(transport, expires=subject.clock.monotonic() + 60)
+        subject.clock.skipped += 61
         transport.send(request(1, "echo"), expires=FAR)
         assert not expired.started
         assert expired.withdraw()

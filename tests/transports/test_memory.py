@@ -9,7 +9,7 @@ import pytest
 
 from observant_host.transports.base import End
 from observant_host.transports.memory import MemoryTransport
-from tests.transports.suite import FAR, SkippingClock, TransportPromises, opened, request
+from tests.transports.suite import FAR, SkippingClock, TransportPromises, opened, request, stuck
 
 if TYPE_CHECKING:
     from observant_host.transports.memory import MemoryLink
@@ -39,6 +39,8 @@ def behave(frame: bytes, link: MemoryLink) -> None:
 class MemorySubject:
     def __init__(self) -> None:
         self.clock = SkippingClock()
+
+    stuck = staticmethod(stuck)
 
     def make(self) -> MemoryTransport:
         return MemoryTransport(behave, clock=self.clock)

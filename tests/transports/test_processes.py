@@ -15,6 +15,7 @@ import pytest
 
 from observant_host.errors import SpawnFailed, TransportClosed
 from observant_host.telemetry.vocabulary import DeadlineExpired
+from observant_host.timing.tasks import Signal
 from observant_host.transports import child
 from observant_host.transports.child import StartGate
 from tests.support.processes import alive, eventually, group_members, living, open_fds, state_of
@@ -221,6 +222,23 @@ async def test_a_child_that_ignores_everything_is_killed_within_the_bound(
     assert time.monotonic() - began < 1.5
     assert end.exit_code == -signal.SIGKILL
     assert state_of(pid) == ""
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.2])
+async def test_whoever_has_waited_enough_ends_a_stubborn_child_and_its_group_at_once(
+    subject: StdioSubject, wait_s: float
+) -> None:
+    hurry = Signal()
+    transport = subject.make("--ignore-eof", "--ignore-term", shutdown_timeout_s=600, hurry=hurry)
+    recorder = await opened(transport)
+    grandchild = await ask(recorder, transport, "child", mode="holds_stdout")
+    assert isinstance(grandchild, int)
+    asyncio.get_running_loop().call_later(wait_s, hurry.set)
+    began = time.monotonic()
+    end = await transport.close()
+    assert time.monotonic() - began < 1.5
+    assert end.kind == "closed"
+    assert not alive(grandchild)
 
 
 async def test_many_stubborn_children_are_ended_in_the_time_of_one(subject: StdioSubject) -> None:
