@@ -267,6 +267,13 @@ class Life:
             self._outbox.write(frame, method, version=self.era.version_header, modern=modern)
             self._pending.notified(self.clock.monotonic())
 
+    async def say_initialized(self) -> None:
+        """End the legacy handshake: nothing else is asked before the server has taken this."""
+        self.notify("notifications/initialized")
+        patience_s = self.server.timing.legacy_probe_timeout_ms / 1000
+        await self.transport.taken(expires=self.clock.monotonic() + patience_s)
+        self.transport.listen()
+
     def _answer(self, frame: bytes) -> None:
         self._outbox.write(frame, version=self.era.version_header if self.era is not None else None)
 

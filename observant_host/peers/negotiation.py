@@ -164,7 +164,7 @@ class _Driver:
                 case Do.TRY_SSE:
                     came = await self._get_sse()
                 case Do.USE_MODERN | Do.ACCEPT_LEGACY:
-                    self._settle(decided)
+                    await self._settle(decided)
                     return decided
                 case Do.REFUSE | Do.END_LIFE:
                     return decided
@@ -215,7 +215,7 @@ class _Driver:
             return self._probing.sse_opened(since=before.sse_asked_at)
         return opened
 
-    def _settle(self, decided: Step) -> None:
+    async def _settle(self, decided: Step) -> None:
         probe, life = self._probing.judged, self.life
         version = decided.evidence.chosen
         if probe is None or version is None or not isinstance(probe.answer, Result):
@@ -224,6 +224,7 @@ class _Driver:
             _settle_modern(life, probe.answer, version=version)
         else:
             _settle_legacy(life, probe.answer, version=version)
+            await life.say_initialized()
 
 
 def _settle_modern(life: Life, answer: Result, *, version: str) -> None:
@@ -252,8 +253,6 @@ def _settle_legacy(life: Life, answer: Result, *, version: str) -> None:
         capabilities=found.capabilities,
         instructions=found.instructions,
     )
-    life.notify("notifications/initialized")
-    life.transport.listen()
 
 
 def _round(

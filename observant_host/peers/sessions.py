@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from observant_host.peers.errand import Errand
     from observant_host.peers.life import Life
 
-INITIALIZED = "notifications/initialized"
-
 
 class Sessions:
     """The renewals of one life's session. `number` counts the sessions it has had."""
@@ -118,8 +116,7 @@ class Sessions:
         life.transport.forget_session()
         came = await Probing(life).renew()
         if came.kind is EvidenceKind.INITIALIZE_OK:
-            life.notify(INITIALIZED)
-            life.transport.listen()
+            await life.say_initialized()
             return True
         if not came.proves_modern:
             life.listener.broken(

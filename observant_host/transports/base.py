@@ -132,6 +132,13 @@ class Transport(Protocol):
     def forget_session(self) -> None:
         """Send no session id until the next `initialize` gives one (legacy HTTP)."""
 
+    async def taken(self, *, expires: float) -> None:
+        """Until what was sent without an id has been taken by the server, or is lost; no longer
+        than to `expires` (monotonic seconds).
+
+        Only HTTP needs this: elsewhere messages arrive in the order in which they were sent.
+        """
+
     async def close(self) -> End:
         """End the life within its bound. Idempotent; callable while sends are stuck."""
 

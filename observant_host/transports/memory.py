@@ -90,6 +90,9 @@ class MemoryTransport:
     def forget_session(self) -> None:
         """Nothing to forget."""
 
+    async def taken(self, *, expires: float) -> None:
+        """Frames arrive in order."""
+
     async def close(self) -> End:
         return self.finish("closed", "the peer in memory was closed")
 

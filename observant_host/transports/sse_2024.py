@@ -135,6 +135,11 @@ class SseTransport:
     def forget_session(self) -> None:
         """Nothing to forget: the stream is the session."""
 
+    async def taken(self, *, expires: float) -> None:
+        """Messages without an id were answered with any status, or are lost."""
+        if self._exchanges is not None:
+            await self._exchanges.taken(expires=expires)
+
     async def close(self) -> End:
         """End the stream, and with it the life."""
         if not self._opened:

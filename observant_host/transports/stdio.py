@@ -137,6 +137,9 @@ class StdioTransport:
     def forget_session(self) -> None:
         """Nothing to forget: the process is the session."""
 
+    async def taken(self, *, expires: float) -> None:
+        """A pipe keeps the order."""
+
     async def close(self) -> End:
         self._closing.set()
         self._drop_outbox()

@@ -143,6 +143,11 @@ class HttpTransport:
             self._listener.cancel()
             self._listener = None
 
+    async def taken(self, *, expires: float) -> None:
+        """Messages without an id were answered with any status, or are lost."""
+        if self._exchanges is not None:
+            await self._exchanges.taken(expires=expires)
+
     async def close(self) -> End:
         """End every stream, DELETE the session (bounded), close the connections."""
         if self._client is None:

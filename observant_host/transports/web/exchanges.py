@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from observant_host.errors import QueueFull
-from observant_host.timing.tasks import spawn
+from observant_host.timing.tasks import Signal, spawn, wait_any
 from observant_host.transports.web.connections import Expired, Passage
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Exchanges:
         self._open: dict[Exchange, None] = {}
         self._requests: dict[int, Exchange] = {}
         self._bytes = 0
+        self._over = Signal()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -96,6 +97,16 @@ class Exchanges:
     def request(self, request_id: int) -> Exchange | None:
         """The one that this request of ours has open."""
         return self._requests.get(request_id)
+
+    async def taken(self, *, expires: float) -> None:
+        """Until the present messages without an id are over, at most until `expires`."""
+        waiting = [exchange for exchange in self._open if exchange.out.request_id is None]
+        while any(exchange in self._open for exchange in waiting):
+            left = expires - self._clock.monotonic()
+            if left <= 0:
+                return
+            self._over.clear()
+            await wait_any(self._clock, left, self._over)
 
     async def stop(self) -> None:
         """Close all their streams and wait until they are closed."""
@@ -121,6 +132,7 @@ class Exchanges:
         if exchange not in self._open:
             return
         del self._open[exchange]
+        self._over.set()
         self._bytes -= len(exchange.out.frame)
         request_id = exchange.out.request_id
         if request_id is not None and self._requests.get(request_id) is exchange:
