@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from observant_host.decisions.asking import LOG_LEVELS
+from observant_host.decisions.freshness import Found
 from observant_host.decisions.terms import Cause, Direction, Era, PeerState
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ METHODS: Final = (
 )
 RPC_CODES: Final = (
     *("-32700", "-32600", "-32601", "-32602", "-32603"),
-    *("-32020", "-32021", "-32022"),
+    *("-32020", "-32021", "-32022", "-32002", "-32042"),
 )
 ERROR_TYPES: Final = (
     *("", *RPC_CODES, "rpc_error", "tool_error", "timeout", "cancelled", "unavailable"),
@@ -44,9 +46,13 @@ NOISE: Final = (
     *("late_reply", "duplicate_reply", "foreign_reply", "no_id_reply", "broken_reply"),
     *("request_from_modern_server", "request_from_unknown_server", "server_request_id_reused"),
     *("cancelled_unknown_request", "answer_failed", "notification_unknown"),
-    *("progress_unexpected", "progress_callback_failed", "write_queue_full", "write_after_end"),
+    *("progress_unexpected", "progress_callback_failed", "log_callback_failed"),
+    *("write_queue_full", "write_after_end"),
 )
 STAGES: Final = ("host", "queue")
+LOGGED_LEVELS: Final = (*LOG_LEVELS, "")
+"""Of log messages of servers; "" for a level that the protocol does not have."""
+STRUCTURED_PROBLEMS: Final = ("mismatch", "missing", "unusable_schema", "not_judged")
 
 
 def every(values: Iterable[str]) -> tuple[str, ...]:
@@ -69,5 +75,8 @@ ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp_method_name": METHODS,
     "error_type": ERROR_TYPES,
     "kind": NOISE,
+    "level": LOGGED_LEVELS,
+    "found": every(Found),
+    "problem": STRUCTURED_PROBLEMS,
 }
 """Labels that mean the same everywhere."""

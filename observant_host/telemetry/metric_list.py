@@ -268,6 +268,24 @@ _LISTED: Final = (
         "What peers sent that was no message, or none that anybody waited for.",
         *("peer", "kind"),
     ),
+    _metric(
+        "server_log_messages_total",
+        "counter",
+        "Log messages of servers by level; those beyond a few a second are dropped frames.",
+        *("peer", "level"),
+    ),
+    _metric(
+        "cache_lookups_total",
+        "counter",
+        "Reads of resources that a kept answer might have served, by what was found.",
+        *("peer", "found"),
+    ),
+    _metric(
+        "structured_content_problems_total",
+        "counter",
+        "Results whose structured content is not known to fit their tool's output schema.",
+        *("peer", "problem"),
+    ),
     # The host and its own telemetry.
     _metric(
         "config_last_reload_successful", "gauge", "1 while the last reading of the config was good."

@@ -70,6 +70,9 @@ class MetricSink:
             v.RetryScheduled: self._retry,
             v.RetryDenied: self._denied,
             v.FrameDropped: self._frame,
+            v.ServerMessage: self._message,
+            v.CacheLookup: self._cache,
+            v.StructuredContentProblem: self._structured,
             v.ConfigLoaded: self._config,
             v.CatalogueRefresh: self._catalogue,
         }
@@ -176,6 +179,18 @@ class MetricSink:
     def _frame(self, fact: v.FrameDropped, done: Finished) -> None:
         kind = fact.kind if fact.kind in _KNOWN_NOISE else OTHER
         self._children.series(PREFIX + "frames_dropped_total", fact.peer, kind).inc()
+
+    def _message(self, fact: v.ServerMessage, done: Finished) -> None:
+        if fact.level is not None:
+            name = PREFIX + "server_log_messages_total"
+            self._children.series(name, fact.peer, fact.level).inc()
+
+    def _cache(self, fact: v.CacheLookup, done: Finished) -> None:
+        self._children.series(PREFIX + "cache_lookups_total", fact.peer, fact.found).inc()
+
+    def _structured(self, fact: v.StructuredContentProblem, done: Finished) -> None:
+        name = PREFIX + "structured_content_problems_total"
+        self._children.series(name, fact.peer, fact.problem).inc()
 
     def _config(self, fact: v.ConfigLoaded, done: Finished) -> None:
         self._scrape.level(PREFIX + "config_last_reload_successful", "", float(fact.successful))

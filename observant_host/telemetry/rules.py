@@ -152,6 +152,15 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         event="frame.dropped",
         group="frame",
     ),
+    v.CacheLookup: Rule(span=None, stream=None, event="cache.lookup", group="cache"),
+    v.StructuredContentProblem: Rule(
+        span=None,
+        stream=None,
+        log="structured_content_problem",
+        level="warning",
+        event="structured_content.problem",
+        group="structured_content",
+    ),
     v.OperatorAct: Rule(
         span="observant_host.operator", stream="decisions", log="operator_act", group="operator"
     ),

@@ -129,13 +129,17 @@ class ListingFlawed(Fact, frozen=True, kw_only=True):
 
 
 class ServerMessage(Fact, frozen=True, kw_only=True):
-    """A notification or request that a peer sent us (SERVER span by the conventions)."""
+    """A notification or request that a peer sent us (SERVER span by the conventions).
+
+    `level` is a log message's, one of the protocol's eight or "" for any other.
+    """
 
     peer: str
     method: str
     era: str
     request: bool
     answered: bool = False
+    level: str | None = None
 
 
 # Moments: telemetry.count(fact)
@@ -200,6 +204,22 @@ class FrameDropped(Fact, frozen=True, kw_only=True):
     peer: str
     kind: str
     excerpt: str = ""
+
+
+class CacheLookup(Fact, frozen=True, kw_only=True):
+    """A read that a kept answer might have served; `found` is "hit", "stale" or "miss"."""
+
+    peer: str
+    found: str
+
+
+class StructuredContentProblem(Fact, frozen=True, kw_only=True):
+    """A result's structuredContent is not known to fit its tool's outputSchema. `problem` is
+    "mismatch", "missing", "unusable_schema" or "not_judged"; `tool` the local name."""
+
+    peer: str
+    tool: str
+    problem: str
 
 
 class OperatorAct(Fact, frozen=True, kw_only=True):

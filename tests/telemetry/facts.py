@@ -72,6 +72,9 @@ OPERATIONS: tuple[v.Fact, ...] = (
     ),
     v.CatalogueRefresh(peer="a", trigger="boot", added=3, digest="sha256:ab", version=2),
     v.ServerMessage(peer="a", method="notifications/progress", era="modern", request=False),
+    v.ServerMessage(
+        peer="a", method="notifications/message", era="modern", request=False, level="error"
+    ),
 )
 
 MOMENTS: tuple[v.Fact, ...] = (
@@ -102,6 +105,8 @@ MOMENTS: tuple[v.Fact, ...] = (
     v.ListingFlawed(
         peer="a", detail="tools/list ended early", excluded=1, left_out=("t: no schema",)
     ),
+    v.CacheLookup(peer="a", found="hit"),
+    v.StructuredContentProblem(peer="a", tool="search", problem="mismatch"),
     v.OperatorAct(verb="allow", peer="a", principal="alice", reason="old server"),
     v.NameDecision(name="search", peer="a", local_name="search", what="granted", reason="first"),
     v.ConfigLoaded(hash="sha256:cd", successful=True),
