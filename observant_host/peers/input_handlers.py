@@ -63,13 +63,14 @@ class InputHandlers(msgspec.Struct, frozen=True):
     """The handlers of one host, or of one call; None: that capability is not declared.
 
     `elicitation_modes` is what the elicitation handler can do: fill in forms, have a person open
-    an address.
+    an address. `extensions` are ids of protocol extensions that are declared beside.
     """
 
     elicitation: InputHandler | None = None
     sampling: InputHandler | None = None
     roots: InputHandler | None = None
     elicitation_modes: tuple[Mode, ...] = ("form",)
+    extensions: tuple[str, ...] = ()
 
     def of(self, kind: InputKind) -> InputHandler | None:
         match kind:
@@ -89,6 +90,8 @@ class InputHandlers(msgspec.Struct, frozen=True):
             declared["sampling"] = {}
         if self.roots is not None:
             declared["roots"] = {}
+        if self.extensions:
+            declared["extensions"] = {one: {} for one in self.extensions}
         return declared
 
 

@@ -103,20 +103,21 @@ class Life:
             drop=self._drop,
             write=self._answer,
         )
+        self.notices = Notices(
+            server.name,
+            telemetry=telemetry,
+            clock=clock,
+            drop=self._drop,
+            on_progress=self._progress,
+            on_list_changed=listener.list_changed,
+            on_cancelled=answers.cancelled,
+        )
         self.inbox = Inbox(
             server.name,
             rules=self,
             pending=self._pending,
             probes=self.probes,
-            notices=Notices(
-                server.name,
-                telemetry=telemetry,
-                clock=clock,
-                drop=self._drop,
-                on_progress=self._progress,
-                on_list_changed=listener.list_changed,
-                on_cancelled=answers.cancelled,
-            ),
+            notices=self.notices,
             server_requests=answers,
             drops=self._drop,
             masker=self.masker,
@@ -155,6 +156,11 @@ class Life:
     def end_signal(self) -> Signal:
         """Set for ever once the life is over; for `wait_any`."""
         return self.inbox.end
+
+    @property
+    def session(self) -> int:
+        """Counts the sessions that its server gave it; 0 where there are none."""
+        return self._sessions.number if self._sessions is not None else 0
 
     @property
     def open_requests(self) -> int:

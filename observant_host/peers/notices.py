@@ -12,13 +12,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
+from msgspec import Raw
 
+from observant_host.decisions.asking import LOG_LEVELS
 from observant_host.telemetry.vocabulary import ServerMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from msgspec import Raw
 
     from observant_host.telemetry.facade import Telemetry
     from observant_host.timing.clock import Clock
@@ -38,6 +38,11 @@ TOLD_PER_SECOND: Final = 10
 500 changed lists in one burst may become a flood of our own. Each still has its effect."""
 
 
+ELICITED: Final = "notifications/elicitation/complete"
+MAX_LOGGER_CHARS: Final = 256
+"""Of the name a server gives its logger: it is shown, and never a label."""
+
+
 class ProgressNote(msgspec.Struct, frozen=True):
     """`token` as it came: its JSON type is significant."""
 
@@ -45,6 +50,36 @@ class ProgressNote(msgspec.Struct, frozen=True):
     progress: float
     total: float | None
     message: str | None
+
+
+class LogNote(msgspec.Struct, frozen=True):
+    """A log message: `level` is one of the protocol's, else ""; `data` any JSON value."""
+
+    level: str
+    logger: str | None
+    data: Raw
+
+
+class _LogFields(msgspec.Struct):
+    level: Any = None
+    logger: Any = None
+    data: Raw = Raw(b"null")
+
+
+_log_fields: Final = msgspec.json.Decoder(_LogFields).decode
+
+
+def parse_log(params: Raw | None) -> LogNote:
+    """Lenient: a message that is none is an empty one."""
+    try:
+        told = _log_fields(params if params is not None else b"{}")
+    except (msgspec.MsgspecError, RecursionError):
+        told = _LogFields()
+    return LogNote(
+        level=told.level if told.level in LOG_LEVELS else "",
+        logger=told.logger[:MAX_LOGGER_CHARS] if isinstance(told.logger, str) else None,
+        data=Raw(bytes(told.data)),
+    )
 
 
 def parse_progress(params: Raw | None) -> ProgressNote | None:
@@ -65,7 +100,8 @@ class Notices:
     """The notifications of one life.
 
     `on_progress` gives the note to its call and says whether there was one; `on_cancelled` is a
-    legacy server giving up a request of its own.
+    legacy server giving up a request of its own. Whoever wants to hear of updated resources or of
+    log messages sets `on_updated` and `on_log`.
     """
 
     def __init__(
@@ -86,6 +122,8 @@ class Notices:
         self._on_progress = on_progress
         self._on_list_changed = on_list_changed
         self._on_cancelled = on_cancelled
+        self.on_updated: Callable[[str], None] | None = None
+        self.on_log: Callable[[LogNote], None] | None = None
         self._second = 0.0
         self._told: Counter[str] = Counter()
 
@@ -100,14 +138,37 @@ class Notices:
             self._told_us(note.method, era)
             self._on_list_changed(kind)
         elif note.method == "notifications/message":
-            self._told_us(note.method, era)
+            self._log_message(note.params, era)
+        elif note.method == "notifications/resources/updated":
+            self._resource_updated(note.params, era)
+        elif note.method == ELICITED and era == "legacy":
+            self._told_us(note.method, era)  # the refused call asks again by itself
         elif note.method == "notifications/cancelled" and era == "legacy":
             self._on_cancelled(note.params)
         else:
             self._drop("notification_unknown")
 
-    def _told_us(self, method: str, era: str) -> None:
-        """`method` is one of the four that are known here, so the counters are bounded."""
+    def _log_message(self, params: Raw | None, era: str) -> None:
+        message = parse_log(params)
+        if not self._told_us("notifications/message", era, level=message.level):
+            return
+        if self.on_log is None:
+            return
+        try:
+            self.on_log(message)
+        except Exception:  # noqa: BLE001 - the embedding program's code must not end the reader
+            self._drop("log_callback_failed")
+
+    def _resource_updated(self, params: Raw | None, era: str) -> None:
+        """What was kept is stale at once, however many of these come."""
+        self._told_us("notifications/resources/updated", era)
+        uri = _decoded(params).get("uri")
+        if isinstance(uri, str) and self.on_updated is not None:
+            self.on_updated(uri)
+
+    def _told_us(self, method: str, era: str, *, level: str | None = None) -> bool:
+        """False where too many came in this second. `method` is one of those that are known here,
+        so the counters are bounded."""
         now = self._clock.monotonic()
         if now - self._second >= 1.0:
             self._second = now
@@ -115,10 +176,11 @@ class Notices:
         self._told[method] += 1
         if self._told[method] > TOLD_PER_SECOND:
             self._drop("message_flood")
-            return
+            return False
         self._telemetry.count(
-            ServerMessage(peer=self._server, method=method, era=era, request=False)
+            ServerMessage(peer=self._server, method=method, era=era, request=False, level=level)
         )
+        return True
 
 
 def is_coroutine(value: object) -> bool:

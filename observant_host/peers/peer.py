@@ -8,42 +8,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Raw
-
-from observant_host.errors import InvalidResult, Unavailable
-from observant_host.peers.errand import Errand
+from observant_host.decisions.freshness import READ
+from observant_host.errors import Unavailable
+from observant_host.peers.call import Call
+from observant_host.peers.call import CallReply as CallReply
 from observant_host.peers.gate import Gate
 from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers
-from observant_host.peers.input_rounds import METHODS, InputRounds
-from observant_host.wire.messages import Peek, peek
+from observant_host.peers.reading import Reading, place_of
+from observant_host.peers.tasks import Tasks
+from observant_host.peers.told import LogMessage, OnLog, Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from msgspec import Raw
+
     from observant_host.config import ServerConfig
     from observant_host.errors import Fault
-    from observant_host.peers.eras import Params
     from observant_host.peers.life import Life
-    from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
+    from observant_host.peers.notices import LogNote
+    from observant_host.peers.resource_cache import ResourceCache
+    from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
 
     OnProgress = Callable[[float, float | None, str | None], object]
 
 
-class CallReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A complete result, as the server sent it. `attempts` counts the requests that were sent."""
-
-    raw: Raw
-    is_error: bool
-    era: str
-    version: str
-    generation: int
-    attempts: int = 1
-
-
 class Peer:
-    """`life` is set by the supervisor while the server is routable, None otherwise."""
+    """`life` is set by the supervisor while the server is routable, None otherwise.
+
+    `log_level` is asked for by every call that does not say its own; `on_log` gets the server's
+    log messages, a few a second.
+    """
 
     def __init__(
         self,
@@ -52,6 +48,9 @@ class Peer:
         telemetry: Telemetry,
         clock: Clock,
         handlers: InputHandlers = NO_HANDLERS,
+        cache: ResourceCache | None = None,
+        log_level: str | None = None,
+        on_log: OnLog | None = None,
     ) -> None:
         self.name = server.name
         self.server = server
@@ -59,6 +58,12 @@ class Peer:
         self.telemetry = telemetry
         self.clock = clock
         self.life: Life | None = None
+        self.told = Told()
+        self.tasks = Tasks(server)
+        self._cache = cache
+        self._place = place_of(server)
+        self._log_level = log_level
+        self._on_log = on_log
         self._because = "it has not started yet"
         self._fault: Fault = "peer"
         self.gate = Gate(
@@ -73,10 +78,16 @@ class Peer:
     def attach(self, life: Life) -> None:
         """Route calls to this life from now on."""
         self.life = life
+        if self._cache is not None:
+            life.notices.on_updated = self._updated
+        if self._on_log is not None:
+            life.notices.on_log = self._log
 
     def detach(self, because: str, *, fault: Fault = "peer") -> None:
         """Route no more calls; those in line fail at once. `because` is a sentence for a person,
         `fault` "peer" for an outage, "policy" for a refusal, "host" while draining."""
+        if self.life is not None and self._cache is not None:
+            self._cache.forget(self._place.server)
         self.life = None
         self._because = because
         self._fault = fault
@@ -95,14 +106,16 @@ class Peer:
         parent: TraceContext | None = None,
         attempt: int = 1,
         purpose: str = "call",
+        log_level: str | None = None,
     ) -> CallReply:
-        """One call, input rounds included.
+        """One call, rounds of input and a task included.
 
         `expires` (monotonic seconds) is the caller's own deadline for everything; without it the
         server's call_timeout_s applies to each request, renewed by progress, and call_max_s to
-        the whole. Raises CallError. `handlers` replaces the peer's for this call.
+        the whole. Raises CallError. `handlers` replaces the peer's for this call, `log_level` its
+        level of log messages.
         """
-        call = _Call(
+        call = Call(
             method,
             expires=expires or 0.0,
             renew=expires is None and self.server.timing.reset_timeout_on_progress,
@@ -114,11 +127,10 @@ class Peer:
             attempt=attempt,
             purpose=purpose,
         )
-        call.begin(self, fixed=expires is not None)
-        raw = await call.send(params, 0)
-        if call.seen.result_type == "input_required":
-            raw = await call.with_input(raw, params)
-        return call.reply(raw)
+        call.begin(self, fixed=expires is not None, log_level=log_level or self._log_level)
+        if method == READ and self._cache is not None and handlers is None:
+            return await call.read(params, self._reading(self._cache, parent))
+        return await call.result(params)
 
     def unroutable(self) -> Unavailable:
         """The error of a call that finds no life to go to."""
@@ -128,91 +140,15 @@ class Peer:
             fault=self._fault,
         )
 
+    def _reading(self, cache: ResourceCache, parent: TraceContext | None) -> Reading:
+        return Reading(cache, self._place, peer=self.name, telemetry=self.telemetry, parent=parent)
 
-class _Call(Errand):
-    """One call on its way: sent once, and again for each round of input.
+    def _updated(self, uri: str) -> None:
+        if self._cache is not None:
+            self._cache.updated(self._place.server, uri)
 
-    `fixed`: `expires` is the caller's own; otherwise each round gets the server's call_timeout_s.
-    """
-
-    __slots__ = ("_fixed", "_life", "_peer", "seen")
-    _life: Life
-    seen: Peek
-
-    def begin(self, peer: Peer, *, fixed: bool) -> None:
-        """Whose call it is, and when it must be over."""
-        self._peer = peer
-        self._fixed = fixed
-        self.latest = (
-            self.expires if fixed else peer.clock.monotonic() + peer.server.timing.call_max_s
-        )
-
-    async def send(self, params: Params, number: int) -> Raw:
-        """Send it as round `number` (0: the first time), once there is room for it."""
-        peer = self._peer
-        gate = peer.gate
-        if peer.life is None:
-            raise peer.unroutable()
-        if not gate.try_enter():
-            await gate.enter(budget_s=self.latest - peer.clock.monotonic(), method=self.method)
-        try:
-            if peer.life is None:
-                raise peer.unroutable()
-            self._life = peer.life
-            self.round = number
-            if not self._fixed:
-                timeout_s = peer.server.timing.call_timeout_s
-                self.expires = min(peer.clock.monotonic() + timeout_s, self.latest)
-            return await self._life.run(self, params)
-        finally:
-            gate.leave()
-
-    def look(self, op: Operation, result: Raw) -> None:
-        """What kind of result it is. Raises InvalidResult where its era does not know that kind."""
-        seen = self.seen = peek(result)
-        kind = seen.result_type
-        if seen.problem is None and kind in (None, "complete"):
-            if seen.is_error and self.method == "tools/call":
-                op.end_as("tool_error", "tool_error")
-            return
-        name = self._peer.name
-        if seen.problem is not None:
-            raise InvalidResult(f"{name} answered {self.method}, but {seen.problem}")
-        if kind == "task":
-            raise InvalidResult(f"{name} answered with a task, which was not declared")
-        if kind != "input_required":
-            raise InvalidResult(f"{name} answered with the unknown resultType {kind!r}")
-        if self._era() != "modern" or self.method not in METHODS:
-            raise InvalidResult(f"{name} asked for input in answer to {self.method}")
-
-    async def with_input(self, raw: Raw, params: Params) -> Raw:
-        """From a wish for input to the complete result. Raises InvalidResult, InputRefused."""
-        peer = self._peer
-        rounds = InputRounds(
-            server=peer.name,
-            method=self.method,
-            params=params,
-            handlers=self.handlers if self.handlers is not None else peer.handlers,
-            latest=self.latest,
-            send=self.send,
-            telemetry=peer.telemetry,
-            clock=peer.clock,
-            parent=self.parent,
-        )
-        return await rounds.until_complete(raw)
-
-    def reply(self, raw: Raw) -> CallReply:
-        """The complete result, with what is known of its way."""
-        era = self._life.era
-        return CallReply(
-            raw=raw,
-            is_error=self.seen.is_error and self.method == "tools/call",
-            era=self._era(),
-            version=era.version if era is not None else "",
-            generation=self._life.generation,
-            attempts=1 + self.round,
-        )
-
-    def _era(self) -> str:
-        era = self._life.era
-        return era.name if era is not None else "unknown"
+    def _log(self, note: LogNote) -> None:
+        if self._on_log is not None:
+            self._on_log(
+                LogMessage(server=self.name, level=note.level, logger=note.logger, data=note.data)
+            )

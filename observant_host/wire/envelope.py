@@ -19,6 +19,7 @@ from observant_host.errors import InvalidCall
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 TRACE_KEYS: Final = frozenset({"traceparent", "tracestate", "baggage"})
@@ -86,6 +87,13 @@ def stamp_notification(
     if merged:
         body["_meta"] = merged
     return message({"jsonrpc": "2.0", "method": method}, body)
+
+
+def with_log_level(params: Params, level: str) -> dict[str, Any]:
+    """The parameters of a request whose log messages are wanted, from `level` on."""
+    body, meta = split(params)
+    meta[LOG_LEVEL] = level
+    return {**body, "_meta": meta}
 
 
 def split(params: Params) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -170,6 +170,13 @@ def parse_page(raw: Raw, key: ListKey) -> Page | str:
     return Page(tuple(items), following, _ttl(fields), _scope(fields))
 
 
+def parse_hint(raw: Raw) -> tuple[int, CacheScope]:
+    """How long (milliseconds) and for whom a result may be kept; (0, "private") where it does not
+    say."""
+    fields = _fields(raw)
+    return (0, "private") if fields is None else (_ttl(fields), _scope(fields))
+
+
 def parse_input_required(raw: Raw) -> InputRequired | str:
     """What the server asks of the user before it can go on."""
     fields = _fields(raw)

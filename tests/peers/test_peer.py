@@ -43,7 +43,7 @@ def call(peer: Peer, params: Any = None, **options: Any) -> asyncio.Task[CallRep
 
 async def replied(result: Any, *, era: str = "modern", method: str = "tools/call") -> CallReply:
     desk = Desk()
-    await (desk.modern() if era == "modern" else desk.legacy())
+    await (desk.modern(completions={}) if era == "modern" else desk.legacy())
     desk.answer = lambda message: desk.result(message, result)
     return await peer_of(desk).call(method, {"name": "t"})
 
