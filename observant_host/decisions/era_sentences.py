@@ -9,6 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from observant_host.decisions.era_words import (
+    AFTER_EVIDENCE,
+    ELSEWHERE,
+    EXPECT_MODERN,
+    NO_SSE,
+    OUTAGE,
+    OVER_HTTP,
+    SENTENCES,
+    SILENT,
+)
+from observant_host.decisions.evidence_kinds import ONLY_HTTP, EvidenceKind
 from observant_host.decisions.terms import Reason
 from observant_host.wire.revisions import LEGACY, MODERN
 
@@ -17,94 +28,6 @@ if TYPE_CHECKING:
     from datetime import date
 
     from observant_host.decisions.evidence import Evidence
-
-_ALLOW: Final = (
-    "If you know that it is an old server, add `allow_legacy = true` to {table}, or run"
-    " `observant-host probe {server} --suggest-legacy` to see the exact lines."
-)
-_LOOK: Final = "Run `observant-host explain {server}` to see what it sent."
-_UPDATE: Final = "Update the server, or this host. " + _LOOK
-_AS_BEFORE: Final = (
-    "If it was really replaced by an old one, run `observant-host allow {server}`; otherwise bring"
-    " the modern version back."
-)
-
-_SENTENCES: Final[dict[Reason, str]] = {
-    Reason.DISCOVER_OK: "{server} is modern and speaks {chosen}.",
-    Reason.MODERN_ERROR_RETRY: "{server} is modern but refused {offered}; asking again with"
-    " {chosen}.",
-    Reason.MODERN_ERROR_UNFIXABLE: "{server} is modern but refuses our requests{code}, and nothing"
-    " that this host could change would help. " + _UPDATE,
-    Reason.NO_MUTUAL_VERSION: "{server} is modern but speaks {supported}, while this host speaks"
-    " {ours}. " + _UPDATE,
-    Reason.LEGACY_ONLY_ADVERTISED: "{server} answers like a modern server but offers only"
-    " {supported}, while this host speaks {ours} with such servers; no option changes that. Update"
-    " the server, or switch off its modern side if it has one.",
-    Reason.LATE_MODERN_EVIDENCE: "{server} proved to be modern after it had been taken for an old"
-    " server; it is started afresh and asked again. Raise `probe_timeout_s` in {table} so that it"
-    " has time to answer, and remove its `allow_legacy`.",
-    Reason.INITIALIZE_OK: "{server} is an old server and speaks {chosen}, as `allow_legacy`"
-    " permits.",
-    Reason.AMBIGUOUS_TIMEOUT: "{server} did not answer server/discover{within}. It may be slow or"
-    " old, and silence proves neither; a late answer still counts. If it is slow, raise"
-    " `probe_timeout_s` in {table}. " + _ALLOW,
-    Reason.AMBIGUOUS_CLOSED: "{server} ended before it answered server/discover{problem}. Check its"
-    " command with `observant-host doctor`. " + _ALLOW,
-    Reason.AMBIGUOUS_ERROR: "{server} answered server/discover with an error{code} that proves no"
-    " era. " + _ALLOW,
-    Reason.AMBIGUOUS_EMPTY: "{server} answered server/discover with an empty result, which proves"
-    " no era. " + _ALLOW,
-    Reason.AMBIGUOUS_MALFORMED: "{server} gave no valid answer to server/discover{problem}. Check"
-    " that its command starts an MCP server. " + _ALLOW,
-    Reason.LEGACY_PROBE_TIMEOUT: "{server} gave no modern answer, and none to initialize{within}."
-    " If it is slow to start, raise `probe_timeout_s` and"
-    " `legacy_probe_timeout_ms` in {table}; check its command with `observant-host doctor`.",
-    Reason.LEGACY_PROBE_ERROR: "{server} answered initialize with an error{code}. " + _LOOK,
-    Reason.LEGACY_PROBE_INVALID: "{server} gave no valid answer to initialize{problem}. Update the"
-    " server. " + _LOOK,
-    Reason.LEGACY_PROBE_CLOSED: "{server} ended before it answered initialize{problem}. Check its"
-    " command with `observant-host doctor`.",
-    Reason.LEGACY_UNSUPPORTED_REVISION: "{server} answered initialize with {supported}, but only"
-    " {allowed} may be used with it. If that is one of {legacy}, add it to `allow_legacy` in"
-    " {table}; otherwise update the server.",
-    Reason.WAS_MODERN: "{server} was modern before and now gives no modern answer{code}{problem},"
-    " so it was not asked to go back to an old protocol. " + _AS_BEFORE,
-    Reason.ALLOWANCE_EXPIRED: "{server} gave no modern answer{code}{problem}, and its permission"
-    " to use an old protocol ended{expired}. Set a later `legacy_expires` in {table}, or run"
-    " `observant-host allow {server}`.",
-    Reason.ALLOWANCE_MISMATCH: "{server} gave no modern answer{code}{problem}, and its permission"
-    " to use an old protocol is for another command: its fingerprint changed. If the change was"
-    " meant, update `legacy_fingerprint` in {table}, or run `observant-host allow {server}`.",
-    Reason.AUTH_REQUIRED: "{server} wants a login. Give it a token in `headers` of {table}.",
-    Reason.FORBIDDEN: "{server} refused these credentials. Check `headers` in {table} and the"
-    " rights of that account.",
-    Reason.RATE_LIMITED: "{server} asks for fewer requests; it is asked again later by itself. If"
-    " that lasts, run `observant-host status {server}`.",
-    Reason.UNREACHABLE: "{server} cannot be reached. Check its `url` in {table} and the network"
-    " with `observant-host doctor`; it is asked again by itself.",
-    Reason.HTTP_UNAVAILABLE: "{server} answers, but not as an MCP server today; it is asked again"
-    " by itself. " + _LOOK,
-    Reason.SPAWN_FAILED: "{server} could not be started{problem}. Check `command` and `cwd` in"
-    " {table} with `observant-host doctor`.",
-    Reason.CONFIG_INVALID: "{server} cannot be used as it is configured{problem}. Run"
-    " `observant-host config check`.",
-}
-
-_EXPECT_MODERN: Final = (
-    "{server} gives no modern answer{code}{problem}, and `expect_era` in {table} forbids any other."
-    ' If it really is an old server, remove `expect_era = "modern"`; otherwise bring the modern'
-    " version back."
-)
-_OUTAGE: Final = (
-    "{server} did not answer server/discover{within}. It is known to be modern, so this is an"
-    " outage and no reason to try an old protocol; it is asked again by itself. Check it with"
-    " `observant-host doctor`, and raise `probe_timeout_s` in {table} if it is merely slow."
-)
-_AFTER_EVIDENCE: Final = (
-    "{server} showed itself modern and then gave no usable answer to server/discover"
-    "{code}{problem}; it is asked again by itself. " + _LOOK
-)
-
 
 _FRAMED: Final = (
     "It frames its messages by Content-Length headers, as language servers do, while MCP has one"
@@ -132,8 +55,14 @@ def sentence(
     `expect_era` or this life says that the server is modern.
     """
     shown = any(each.proves_modern for each in evidence)
-    template = _template(reason, proven=proven, shown=shown, expect_modern=expect_modern)
     last = evidence[-1] if evidence else None
+    template = (last and _of_exchange(reason, last)) or _template(
+        reason,
+        proven=proven,
+        shown=shown,
+        expect_modern=expect_modern,
+        http=any(each.http_status or each.kind in ONLY_HTTP for each in evidence),
+    )
     if reason not in _CHOSEN and _frames_by_headers(evidence):
         template = f"{template} {_FRAMED}"
     return template.format_map(
@@ -149,16 +78,28 @@ def sentence(
     )
 
 
-def _template(reason: Reason, *, proven: bool, shown: bool, expect_modern: bool) -> str:
+def _of_exchange(reason: Reason, last: Evidence) -> str | None:
+    """Where the same reason has another next step after this very exchange."""
+    if last.kind is EvidenceKind.HTTP_REDIRECTED:
+        return ELSEWHERE
+    if last.kind is EvidenceKind.HTTP_TIMEOUT and not last.problem:
+        return SILENT
+    if last.step == "get_sse" and reason.startswith("legacy_probe"):
+        return NO_SSE
+    return None
+
+
+def _template(reason: Reason, *, proven: bool, shown: bool, expect_modern: bool, http: bool) -> str:
     """The same reason asks for another next step where the server is known to be modern."""
     ambiguous = reason.startswith("ambiguous")
     if reason is Reason.AMBIGUOUS_TIMEOUT and (proven or shown):
-        return _OUTAGE
+        return OUTAGE
     if ambiguous and shown:
-        return _AFTER_EVIDENCE
+        return AFTER_EVIDENCE
     if expect_modern and (ambiguous or reason is Reason.WAS_MODERN):
-        return _EXPECT_MODERN
-    return _SENTENCES[Reason.WAS_MODERN if ambiguous and proven else reason]
+        return EXPECT_MODERN
+    told = Reason.WAS_MODERN if ambiguous and proven else reason
+    return OVER_HTTP.get(told, SENTENCES[told]) if http else SENTENCES[told]
 
 
 def _frames_by_headers(evidence: Sequence[Evidence]) -> bool:
@@ -180,7 +121,7 @@ def _facts(last: Evidence | None) -> dict[str, str]:
         )
     seconds = "" if last.timeout_ms is None else f" within {last.timeout_ms / 1000:g} s"
     return {
-        "code": "" if last.rpc_code is None else f" ({last.rpc_code})",
+        "code": _code(last),
         "within": seconds,
         "problem": f" ({last.problem[:_MAX_PROBLEM]})" if last.problem else "",
         "chosen": _listed((last.chosen,) if last.chosen else ()),
@@ -189,6 +130,17 @@ def _facts(last: Evidence | None) -> dict[str, str]:
     }
 
 
+def _code(last: Evidence) -> str:
+    """What the answer said in numbers, and of which type it was where that is an odd one."""
+    parts = [f"HTTP {last.http_status}"] if last.http_status is not None else []
+    if last.content_type and not _CARRIES_MESSAGES.search(last.content_type):
+        parts.append(_listed((last.content_type,)))
+    if last.rpc_code is not None:
+        parts.append(str(last.rpc_code))
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+_CARRIES_MESSAGES: Final = re.compile(r"json|event-stream", re.IGNORECASE)
 _MAX_PROBLEM: Final = 300
 _MAX_LISTED: Final = 8
 _MAX_REVISION: Final = 32

@@ -123,6 +123,9 @@ _SSE_LOST: Final = _LOST | {
 }
 """Kinds of failure that leave nothing to be judged by its status."""
 
+_QUOTING: Final = frozenset({"status", "session_lost", "content"})
+"""Kinds whose text quotes the body: what a server wrote is evidence, and no part of a sentence."""
+
 _CONNECTING: Final = frozenset({"refused", "dns", "tls", "timeout"})
 
 _NO_SUCH_THING: Final = frozenset({400, 404, 405})
@@ -229,7 +232,7 @@ def _of(answer: HttpReply | HttpFailure, seen: Seen, step: EvidenceStep) -> _Exc
         message=_message_in(answer.body),
         blank=not answer.body.strip(),
         failure=answer.kind,
-        problem=str(answer),
+        problem="" if answer.kind in _QUOTING else str(answer),
     )
 
 
@@ -255,8 +258,9 @@ def _ambiguous(exchange: _Exchange, modern: tuple[str, ...]) -> Evidence:
         refused = exchange.status in _NO_SUCH_THING and not exchange.method_unknown
         return exchange.evidence(_K.HTTP_REFUSED if refused else _K.HTTP_ERROR)
     if exchange.message is None:
-        kind = _K.HTTP_EMPTY if exchange.blank else _K.HTTP_MALFORMED
-        return exchange.evidence(kind)
+        if exchange.blank:
+            return exchange.evidence(_K.HTTP_EMPTY)
+        return exchange.evidence(_K.HTTP_MALFORMED, problem=_NO_MESSAGE)
     judged = judge_discover(
         exchange.message, seen=exchange.seen, paired=exchange.paired, modern=modern
     )
