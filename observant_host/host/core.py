@@ -94,6 +94,7 @@ class Core:
         self.opened = Signal()
         self.ready = Signal()
         self.over = Signal()
+        self.hurry = Signal()
         self.refreshed = Signal()
         self.dirty = Signal()
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
@@ -200,6 +201,7 @@ class Core:
                 starts=self._starts,
                 telemetry=self.telemetry,
                 clock=plan.clock,
+                hurry=self.hurry,
             ),
             client_info=ClientInfo("observant-host", version("observant-host")),
             handlers=plan.handlers,

@@ -201,6 +201,12 @@ class Host(Calls):
             self._owner.stop()
             await self._owner.wait()
 
+    def hurry(self) -> None:
+        """For somebody who has waited enough: what still lives while the host closes is killed at
+        once, without its shutdown_timeout_s."""
+        if self._core is not None:
+            self._core.hurry.set()
+
     async def drain(self, timeout_s: float | None = None) -> bool:
         """Refuse new calls and wait for the open ones, at most `timeout_s` (None: the config's
         drain_timeout_s). True if all ended in time."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
+    from observant_host.timing.tasks import Signal
     from observant_host.transports.base import Credentials, GroupKeeper, Transport
     from observant_host.transports.child import StartGate
 
@@ -36,6 +37,7 @@ class Transports:
         starts: StartGate,
         telemetry: Telemetry,
         clock: Clock,
+        hurry: Signal,
     ) -> None:
         self._max_message_bytes = max_message_bytes
         self._masker = masker
@@ -43,6 +45,7 @@ class Transports:
         self._starts = starts
         self._telemetry = telemetry
         self._clock = clock
+        self._hurry = hurry
         self._credentials: dict[str, tuple[HttpServer, Credentials]] = {}
 
     def __call__(self, server: ServerConfig) -> Transport:
@@ -66,6 +69,7 @@ class Transports:
             starts=self._starts,
             telemetry=self._telemetry,
             clock=self._clock,
+            hurry=self._hurry,
         )
 
     def _http(self, server: ServerConfig, endpoint: HttpServer) -> Transport:

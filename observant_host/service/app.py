@@ -17,7 +17,7 @@ from observant_host.service import private_socket
 from observant_host.service.access import Access, listeners
 from observant_host.service.admin import add_health, add_metrics
 from observant_host.service.socket_api import add_api
-from observant_host.timing.tasks import wait_any
+from observant_host.timing.tasks import Signal, spawn, wait_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from observant_host.service.access import Address
     from observant_host.service.served import Served
     from observant_host.timing.clock import Clock
-    from observant_host.timing.tasks import Signal
 
 CLOSING_S: Final = 1.0
 """For a connection that is still open after draining; its request has been answered or refused."""
@@ -107,8 +106,8 @@ async def serve(
 ) -> None:
     """Run `host` and its service until `stop` is set, then drain and end both, within bounds.
 
-    `hurry` (a second signal) cuts the draining short. `listening` is told the addresses,
-    `published` that start-up is over. Raises ConfigError, NameCollision, InstanceLocked.
+    `hurry` (a second signal) cuts the draining and the closing short. `listening` is told the
+    addresses, `published` that start-up is over. Raises ConfigError, NameCollision, InstanceLocked.
     """
     service = Service(host)
     try:
@@ -126,8 +125,28 @@ async def serve(
             await wait_any(clock, None, stop, host.over)
         await _drain(host, clock=clock, hurry=hurry)
     finally:
-        await host.close()
+        await _close(host, clock=clock, hurry=hurry)
         await service.close()
+
+
+async def _close(host: Served, *, clock: Clock, hurry: Signal) -> None:
+    closed = Signal()
+
+    async def close() -> None:
+        try:
+            await host.close()
+        finally:
+            closed.set()
+
+    closing = spawn("closing the host", close(), on_error=_raised_below)
+    await wait_any(clock, None, hurry, closed)
+    if hurry.is_set():
+        host.hurry()
+    await closing
+
+
+def _raised_below(_name: str, _error: BaseException) -> None:
+    """Whoever awaits the closing gets it."""
 
 
 async def _drain(host: Served, *, clock: Clock, hurry: Signal) -> None:

@@ -12,6 +12,7 @@ import signal
 from typing import TYPE_CHECKING, Final
 
 from observant_host.timing.deadline import DeadlinePassed, deadline
+from observant_host.timing.tasks import wait_any
 
 if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
@@ -36,29 +37,32 @@ async def end_group(
     peer: str,
     telemetry: Telemetry,
     clock: Clock,
+    hurry: Signal,
 ) -> None:
-    """Close stdin, wait, SIGTERM, wait, SIGKILL; within `budget_s` seconds as a whole.
+    """Close stdin, wait, SIGTERM, wait, SIGKILL; within `budget_s` seconds as a whole. Once `hurry`
+    is set, SIGKILL is next.
 
     Where the child has ended by itself, only the rest of its group is ended. `child.exited` is not
     set afterwards only if the kernel cannot end it.
     """
 
-    async def gone(share: float, *signals: Signal) -> bool:
+    async def gone(share: float, *signals: Signal, unless: tuple[Signal, ...] = (hurry,)) -> bool:
         seconds = share * budget_s
         try:
             async with deadline(
                 seconds, scope="shutdown", peer=peer, telemetry=telemetry, clock=clock
             ):
                 for one in signals:
-                    await one.wait()
+                    await wait_any(clock, None, one, *unless)
         except DeadlinePassed:
             return False
-        return True
+        return all(one.is_set() for one in signals)
 
     alone = child.exited.is_set()
     child.close("stdin")
-    if alone or not await gone(QUIET_SHARE, child.exited, stdout_ended):
+    quiet = not alone and await gone(QUIET_SHARE, child.exited, stdout_ended)
+    if not quiet and not hurry.is_set():
         child.signal_group(signal.SIGTERM)
         await gone(TERM_SHARE, child.exited, stdout_ended)
     child.signal_group(signal.SIGKILL)
-    await gone(KILL_SHARE, child.exited)
+    await gone(KILL_SHARE, child.exited, unless=())

@@ -50,6 +50,7 @@ class StdioTransport:
     """A server started as a child process.
 
     `max_message_bytes` bounds one inbound line; `shutdown_timeout_s` bounds `close()` as a whole.
+    Once `hurry` is set, closing takes no time: what still lives is killed.
     """
 
     kind: Literal["stdio"] = "stdio"
@@ -66,6 +67,7 @@ class StdioTransport:
         starts: StartGate,
         telemetry: Telemetry,
         clock: Clock,
+        hurry: Signal | None = None,
         host_environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._name = name
@@ -77,6 +79,7 @@ class StdioTransport:
         self._starts = starts
         self._telemetry = telemetry
         self._clock = clock
+        self._hurry = hurry or Signal()
         self._host_environment = host_environment
         self._lines = LineSplitter(max_message_bytes)
         self._tail = StderrTail(masker)
@@ -266,6 +269,7 @@ class StdioTransport:
             peer=self._name,
             telemetry=self._telemetry,
             clock=self._clock,
+            hurry=self._hurry,
         )
 
     def _report(self, kind: EndKind, child: Child) -> None:

@@ -20,7 +20,7 @@ from observant_host.service.private_socket import socket_path
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal
 from tests.support.hosts import PATIENCE_S, add, quick_host
-from tests.support.processes import eventually
+from tests.support.processes import alive, eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -247,6 +247,18 @@ async def test_a_stopped_service_lets_open_calls_end_and_a_second_signal_does_no
         one.stop.set()
         one.hurry.set()
         assert json.loads(await call)["outcome"] == "unavailable"
+
+
+async def test_a_second_signal_also_ends_servers_that_will_not_end(tmp_path: Path) -> None:
+    host = host_with(tmp_path)
+    add(host, "s", {"ignore_eof": True, "ignore_term": True}, shutdown_timeout_s=600)
+    async with running(host, tmp_path) as one:
+        pid = host.servers["s"].pid
+        assert pid is not None
+        one.stop.set()
+        await eventually(lambda: host.draining)
+        one.hurry.set()
+    assert not alive(pid)
 
 
 async def test_no_client_where_no_host_runs(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ async def test_a_peer_that_closes_stdout_and_lives_on_is_ended(subject: StdioSub
 
 
 async def test_closing_says_how_the_process_ended(subject: StdioSubject) -> None:
-    transport = subject.make("--last-words", "bye for now")
+    transport = subject.make("--last-words", "bye for now", shutdown_timeout_s=20)
     await opened(transport)
     end = await transport.close()
     assert (end.kind, end.exit_code) == ("closed", 0)
