@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -67,3 +68,9 @@ async def subject() -> AsyncIterator[StdioSubject]:
     assert [state_of(pid) for pid in groups] == ["" for _ in groups]  # reaped, no zombie
     await eventually(lambda: not any(living(group_members(pgid)) for pgid in groups), within=2)
     assert open_fds() - before == set()
+
+
+@pytest.fixture(scope="session")
+def certificate() -> Path:
+    """A key and its own certificate for 127.0.0.1, in one PEM file; good for nothing else."""
+    return Path(__file__).parents[1] / "support" / "tls" / "loopback.pem"

@@ -6,6 +6,7 @@ Source: MCP 2026-07-28 basic/transports/streamable-http; RFC 9110 15.4 Redirecti
 from __future__ import annotations
 
 import io
+from base64 import b64encode
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
@@ -247,7 +248,8 @@ def _basic(url: URL) -> dict[str, str]:
     """The user and password that a URL may carry, as the header that they become."""
     if url.user is None and url.password is None:
         return {}
-    return {"Authorization": aiohttp.BasicAuth(url.user or "", url.password or "").encode()}
+    pair = f"{url.user or ''}:{url.password or ''}".encode()
+    return {"Authorization": f"Basic {b64encode(pair).decode()}"}
 
 
 def _merged(*layers: Mapping[str, str]) -> dict[str, str]:
