@@ -17,6 +17,7 @@ from observant_host.decisions.sift import (
     sift_resources,
     sift_tools,
 )
+from observant_host.wire.mirrored_headers import Mirrored, annotations_of
 
 
 def raws(*items: Any) -> list[Raw]:
@@ -128,3 +129,27 @@ def test_prompts_and_resources_are_sifted_alike() -> None:
 
     templates = sift_resources("s", raws({"uriTemplate": "file:///{x}"}), templates=True)
     assert [(r.uri, r.is_template) for r in templates.kept] == [("file:///{x}", True)]
+
+
+def test_a_tool_whose_header_annotations_are_wrong_is_left_out_where_there_are_headers() -> None:
+    def region(kind: str) -> dict[str, Any]:
+        return {"properties": {"r": {"type": kind, "x-mcp-header": "Region"}}}
+
+    items = raws(
+        tool("good", inputSchema=region("string")), tool("bad", inputSchema=region("number"))
+    )
+    sifted = sift_tools(
+        "s",
+        items,
+        tool_filter=ToolFilter(),
+        schema_problem=problem,
+        annotations=annotations_of,
+    )
+    (good,) = sifted.kept
+    assert good.mirrored == (Mirrored("Mcp-Param-Region", ("r",), "string"),)
+    (bad,) = sifted.excluded
+    assert (bad.local_name, bad.reason) == ("bad", "invalid_header_annotation")
+    assert "type number" in bad.detail
+    on_a_pipe = sift_tools("s", items, tool_filter=ToolFilter(), schema_problem=problem)
+    assert [one.name for one in on_a_pipe.kept] == ["good", "bad"]
+    assert on_a_pipe.kept[0].mirrored == ()
