@@ -23,11 +23,10 @@ from observant_host.decisions.evidence import (
     judge_initialize,
 )
 from observant_host.decisions.evidence_kinds import EvidenceKind
+from observant_host.decisions.http_exchange import Exchange, Reply
 from observant_host.errors import HttpFailure
 from observant_host.wire.jsonrpc import Broken, Error, Result, decode
-from observant_host.wire.revisions import METHOD_NOT_FOUND, MODERN
-
-Reply = Result | Error | Broken
+from observant_host.wire.revisions import MODERN
 
 
 class HttpReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +49,7 @@ def judge_http_discover(
 ) -> Evidence:
     """Judge what came of a POST of `server/discover`; `modern` as in `judge_discover`."""
     if isinstance(answer, Silence):
-        return _Exchange(seen, "discover").evidence(_K.HTTP_TIMEOUT)
+        return Exchange(seen, "discover").evidence(_K.HTTP_TIMEOUT)
     exchange = _of(answer, seen, "discover")
     if lost := _LOST.get(exchange.failure):
         return exchange.evidence(lost)
@@ -65,7 +64,7 @@ def judge_http_discover(
 def judge_http_initialize(answer: HttpAnswer, *, seen: Seen, allowed: tuple[str, ...]) -> Evidence:
     """Judge what came of a POST of `initialize`; `allowed` as in `judge_initialize`."""
     if isinstance(answer, Silence):
-        return _Exchange(seen, "initialize").evidence(_K.INITIALIZE_TIMEOUT)
+        return Exchange(seen, "initialize").evidence(_K.INITIALIZE_TIMEOUT)
     exchange = _of(answer, seen, "initialize")
     if exchange.broke_off:
         return exchange.evidence(_K.INITIALIZE_CLOSED)
@@ -81,9 +80,9 @@ def judge_get_sse(answer: str | HttpFailure | Silence, *, seen: Seen) -> Evidenc
     origin.
     """
     if isinstance(answer, Silence):
-        return _Exchange(seen, "get_sse").evidence(_K.SSE_TIMEOUT)
+        return Exchange(seen, "get_sse").evidence(_K.SSE_TIMEOUT)
     if isinstance(answer, str):
-        opened = _Exchange(seen, "get_sse", status=200, problem=answer)
+        opened = Exchange(seen, "get_sse", status=200, problem=answer)
         return opened.evidence(_K.SSE_INVALID if answer else _K.SSE_OPENED)
     exchange = _of(answer, seen, "get_sse")
     if lost := _SSE_LOST.get(exchange.failure):
@@ -136,86 +135,9 @@ _UNUSABLE: Final = "it is a valid answer, but it came as a failure"
 _NO_MESSAGE: Final = "the answer is no JSON-RPC message"
 
 
-class _Exchange(msgspec.Struct, frozen=True):
-    """One HTTP exchange, however it was told. `status` is 0 where there was none.
-
-    `delivered`: the message came as an answer should, so that it can be used.
-    """
-
-    seen: Seen
-    step: EvidenceStep
-    status: int = 0
-    content_type: str = ""
-    message: Reply | None = None
-    paired: bool = True
-    delivered: bool = False
-    blank: bool = False
-    failure: str = ""
-    problem: str = ""
-
-    @property
-    def succeeded(self) -> bool:
-        return 200 <= self.status < 300
-
-    @property
-    def method_unknown(self) -> bool:
-        """404 with -32601: of the shape in which only a modern server says this."""
-        known = isinstance(self.message, Error) and self.message.code == METHOD_NOT_FOUND
-        return known and self.status == 404
-
-    @property
-    def broke_off(self) -> bool:
-        """A stream that ended before the answer; a success without a body is an answer."""
-        return self.failure == "no_response" and self.content_type.startswith("text/event-stream")
-
-    def anybodys(self) -> Evidence | None:
-        """What a gateway may have said as well as the server, whatever the body is."""
-        if self.status == 401:
-            return self.evidence(_K.HTTP_LOGIN)
-        if self.status == 403:
-            return self.evidence(_K.HTTP_FORBIDDEN)
-        return self.evidence(_K.HTTP_FAILED) if self.status >= 500 else None
-
-    def no_answer(self) -> Evidence | None:
-        """What remains no answer where the body did not say otherwise."""
-        if self.failure == "redirect" or 300 <= self.status < 400:
-            return self.evidence(_K.HTTP_REDIRECTED)
-        if self.status == 429:
-            return self.evidence(_K.HTTP_RATE_LIMITED)
-        if self.status < 200 or self.status == 408 or self.broke_off:
-            return self.evidence(_K.HTTP_FAILED)
-        unread = self.failure in ("encoding", "too_large")
-        return self.evidence(_K.HTTP_FAILED) if unread else None
-
-    def evidence(self, kind: EvidenceKind, *, problem: str = "") -> Evidence:
-        code = self.message.code if isinstance(self.message, Error | Broken) else None
-        return self.told(
-            Evidence(
-                kind=kind,
-                step=self.step,
-                version=self.seen.version,
-                rpc_code=code,
-                excerpt=self.seen.excerpt,
-                elapsed_ms=self.seen.elapsed_ms,
-                timeout_ms=self.seen.timeout_ms,
-                late=self.seen.late,
-                problem=problem or self.problem,
-            )
-        )
-
-    def told(self, judged: Evidence) -> Evidence:
-        """With what HTTP adds to it."""
-        return msgspec.structs.replace(
-            judged,
-            step=self.step,
-            http_status=self.status or None,
-            content_type=self.content_type or None,
-        )
-
-
-def _of(answer: HttpReply | HttpFailure, seen: Seen, step: EvidenceStep) -> _Exchange:
+def _of(answer: HttpReply | HttpFailure, seen: Seen, step: EvidenceStep) -> Exchange:
     if isinstance(answer, HttpReply):
-        return _Exchange(
+        return Exchange(
             seen,
             step,
             status=answer.status,
@@ -224,7 +146,7 @@ def _of(answer: HttpReply | HttpFailure, seen: Seen, step: EvidenceStep) -> _Exc
             paired=answer.paired,
             delivered=200 <= answer.status < 300,
         )
-    return _Exchange(
+    return Exchange(
         seen,
         "connect" if step == "discover" and answer.kind in _CONNECTING else step,
         status=answer.status or 0,
@@ -241,7 +163,7 @@ def _message_in(body: bytes) -> Reply | None:
     return message if isinstance(message, Result | Error | Broken) else None
 
 
-def _modern(exchange: _Exchange, modern: tuple[str, ...]) -> Evidence | None:
+def _modern(exchange: Exchange, modern: tuple[str, ...]) -> Evidence | None:
     """Evidence where the body is one that only a modern server writes."""
     if exchange.message is None:
         return None
@@ -253,7 +175,7 @@ def _modern(exchange: _Exchange, modern: tuple[str, ...]) -> Evidence | None:
     return exchange.told(judged) if judged.proves_modern else None
 
 
-def _ambiguous(exchange: _Exchange, modern: tuple[str, ...]) -> Evidence:
+def _ambiguous(exchange: Exchange, modern: tuple[str, ...]) -> Evidence:
     if not exchange.succeeded:
         refused = exchange.status in _NO_SUCH_THING and not exchange.method_unknown
         return exchange.evidence(_K.HTTP_REFUSED if refused else _K.HTTP_ERROR)
@@ -268,7 +190,7 @@ def _ambiguous(exchange: _Exchange, modern: tuple[str, ...]) -> Evidence:
     return exchange.evidence(kind, problem=judged.problem)
 
 
-def _initialized(exchange: _Exchange, allowed: tuple[str, ...]) -> Evidence:
+def _initialized(exchange: Exchange, allowed: tuple[str, ...]) -> Evidence:
     judged = exchange.evidence(_K.INITIALIZE_INVALID, problem=exchange.problem or _NO_MESSAGE)
     if exchange.message is not None:
         judged = exchange.told(
