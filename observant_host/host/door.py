@@ -16,7 +16,7 @@ from observant_host.host.calls import Calls
 from observant_host.host.core import Core, Plan
 from observant_host.host.history import explain
 from observant_host.peers.input_handlers import InputHandlers
-from observant_host.supervision.declared import declare, secrets_of, usable
+from observant_host.supervision.declared import declare, secrets_of
 from observant_host.supervision.examine import Examination, examine
 from observant_host.supervision.peer_state import ServerView, iso, unstarted
 from observant_host.telemetry.masking import Masker
@@ -69,7 +69,7 @@ class Host(Calls):
         super().__init__()
         given = config or HostConfig()
         self.config = msgspec.structs.replace(given, host=_settings(given, settings))
-        self._servers = {server.name: usable(server) for server in self.config.servers}
+        self._servers = {server.name: server for server in self.config.servers}
         self._masker = Masker((*secrets, *secrets_of(self.config)))
         self._plan = Plan(
             config=self.config,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from observant_host.host.door import Host
-from observant_host.supervision.declared import secrets_of, usable
+from observant_host.supervision.declared import secrets_of
 from observant_host.supervision.examine import examine
 
 if TYPE_CHECKING:
@@ -51,4 +51,4 @@ class Examiner:
         """One server; see `supervision.examine`."""
         core = self._host.core
         core.plan.masker.learn(secrets_of([server]))
-        return await examine(usable(server), core.around, principal=principal, reason=reason)
+        return await examine(server, core.around, principal=principal, reason=reason)

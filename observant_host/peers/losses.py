@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.masking import Masker
     from observant_host.wire.jsonrpc import Broken, Error, Result
 
-MAYBE: Final = "whether it was executed is unknown"
+MAYBE: Final = "it may have been executed"
 
 TIMED_OUT_STATUS: Final = 408
 UNAUTHORIZED: Final = frozenset({401, 403})

@@ -19,6 +19,7 @@ from observant_host.config import (
     ToolFilter,
     fingerprint,
 )
+from observant_host.config.servers import HTTP_IN_FLIGHT
 from observant_host.errors import ConfigError
 from observant_host.wire import revisions
 
@@ -37,11 +38,6 @@ _OWN: Final = frozenset(
     name
     for name in ServerConfig.__struct_fields__
     if name not in {*GROUPS, "name", "launch", "fingerprint", "problem"}
-)
-
-NOT_BUILT: Final = (
-    "HTTP servers are not supported by this version of observant-host yet; it stays configured and "
-    "unavailable, nothing is sent to it: use a stdio server, or wait for a version that has HTTP"
 )
 
 
@@ -65,6 +61,9 @@ def declare(
         else:
             grouped[place][key] = value
     grouped["era"]["allow_legacy"] = _revisions(name, allow_legacy, problems)
+    if isinstance(launch, HttpServer):
+        own.setdefault("max_in_flight", HTTP_IN_FLIGHT)
+        problems.extend(_without_allowance(name, launch, grouped["era"]["allow_legacy"]))
     if problems:
         raise ConfigError(problems)
     return _converted(name, launch, {**own, **grouped})
@@ -95,6 +94,16 @@ def _revisions(name: str, allowed: bool | Sequence[str], problems: list[str]) ->
     return tuple(allowed)
 
 
+def _without_allowance(name: str, launch: HttpServer, allowed: Sequence[str]) -> list[str]:
+    if launch.transport != "sse" or allowed:
+        return []
+    problem = (
+        f'servers.{name}: `transport = "sse"` needs `allow_legacy`: HTTP+SSE is the transport of '
+        'revision 2024-11-05; pass allow_legacy=["2024-11-05"], or leave `transport` out'
+    )
+    return [problem]
+
+
 def _converted(
     name: str, launch: StdioServer | HttpServer, fields: Mapping[str, Any]
 ) -> ServerConfig:
@@ -105,14 +114,7 @@ def _converted(
         server = msgspec.convert(plain, ServerConfig)
     except msgspec.ValidationError as error:
         raise ConfigError([f"servers.{name}: {error}"]) from None
-    return usable(msgspec.structs.replace(server, launch=launch))
-
-
-def usable(server: ServerConfig) -> ServerConfig:
-    """The same, with a `problem` where this version cannot serve it."""
-    if server.problem is None and isinstance(server.launch, HttpServer):
-        return msgspec.structs.replace(server, problem=NOT_BUILT)
-    return server
+    return msgspec.structs.replace(server, launch=launch)
 
 
 def secrets_of(config: HostConfig | Sequence[ServerConfig]) -> tuple[str, ...]:

@@ -199,19 +199,20 @@ async def test_a_library_host_without_a_state_folder_writes_nothing(
     assert list(tmp_path.rglob("*")) == []
 
 
-async def test_an_http_server_is_unavailable_with_an_honest_sentence_and_disturbs_nobody() -> None:
+async def test_a_url_where_nobody_listens_is_an_outage_that_disturbs_nobody() -> None:
     host, _ = quick_host()
-    host.add_server("web", HttpServer("http://127.0.0.1:1/mcp"))
+    host.add_server("web", HttpServer("http://127.0.0.1:1/mcp"), **QUICK)
     add(host, "s")
     async with host:
         view = host.servers["web"]
         assert (view.state, view.cause, view.reason, view.transport) == (
             "unavailable",
-            "config",
-            "config_invalid",
+            "network",
+            "unreachable",
             "http",
         )
-        assert "HTTP" in view.detail
+        assert view.generation == 1
+        assert "cannot be reached" in view.detail
         assert (await host.probe("web")).state == "unavailable"
         assert host.servers["s"].state == "ready"
 

@@ -130,11 +130,13 @@ async def test_an_examiner_looks_at_servers_without_serving_them() -> None:
         old, missing, web, off = await asyncio.gather(
             examiner.examine(server("old", *scripted(era="legacy", tools="a,b"))),
             examiner.examine(server("missing", "/nowhere/at/all")),
-            examiner.examine(declare("web", HttpServer("http://x"), allow_legacy=False, keys={})),
+            examiner.examine(
+                declare("web", HttpServer("http://127.0.0.1:1"), allow_legacy=False, keys=QUICK)
+            ),
             examiner.examine(msgspec.structs.replace(server("off", *scripted()), enabled=False)),
         )
     assert (old.legacy_revision, old.view.tools, old.view.state) == ("2025-11-25", 2, "ready")
     assert (missing.view.cause, missing.view.reason) == ("process", "spawn_failed")
     assert missing.view.evidence[0]["step"] == "spawn"
-    assert (web.view.cause, off.view.cause) == ("config", "config")
+    assert (web.view.cause, off.view.cause) == ("network", "config")
     assert "disabled" in off.sentence

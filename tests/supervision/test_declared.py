@@ -8,7 +8,7 @@ import pytest
 
 from observant_host.config import HttpServer, StdioServer, ToolFilter, fingerprint
 from observant_host.errors import ConfigError
-from observant_host.supervision.declared import NOT_BUILT, declare, secrets_of
+from observant_host.supervision.declared import declare, secrets_of
 from observant_host.wire.revisions import LEGACY
 
 LAUNCH = StdioServer(["./archive"], env={"TOKEN": "hush-hush"})
@@ -66,9 +66,18 @@ def test_a_name_must_fit_into_metrics_and_qualified_names() -> None:
         declare("a/b", LAUNCH, allow_legacy=False, keys={})
 
 
-def test_an_http_server_has_a_problem_that_says_so() -> None:
+def test_a_server_behind_a_url_takes_more_calls_at_a_time() -> None:
     server = declare("web", HttpServer("http://x"), allow_legacy=False, keys={})
-    assert server.problem == NOT_BUILT
+    assert (server.problem, server.max_in_flight) == (None, 64)
+    few = declare("web", HttpServer("http://x"), allow_legacy=False, keys={"max_in_flight": 2})
+    assert few.max_in_flight == 2
+
+
+def test_http_sse_without_an_allowance_is_an_error_that_names_both_keys() -> None:
+    with pytest.raises(ConfigError, match=r"transport = .sse.*allow_legacy"):
+        declare("web", HttpServer("http://x", transport="sse"), allow_legacy=False, keys={})
+    old = HttpServer("http://x", transport="sse")
+    assert declare("web", old, allow_legacy=["2024-11-05"], keys={}).transport == "sse"
 
 
 def test_secrets_are_the_values_of_env_and_headers() -> None:
