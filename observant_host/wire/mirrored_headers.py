@@ -220,7 +220,7 @@ def _decoded(arguments: Raw) -> Any:
 
 def _at(path: tuple[str, ...], value: Any) -> Any:
     for key in path:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             return None
         value = value.get(key)
     return value
@@ -228,7 +228,7 @@ def _at(path: tuple[str, ...], value: Any) -> Any:
 
 def _scalar(value: Any, path: tuple[str, ...]) -> str | int | None:
     """What a header can carry: 42.0 is the integer 42, an object or a fraction is nothing."""
-    if isinstance(value, str | bool):
+    if type(value) is str or isinstance(value, str | bool):
         return value
     if not isinstance(value, int | float | Decimal):
         return None

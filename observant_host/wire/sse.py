@@ -60,6 +60,7 @@ class EventSplitter:
         self.comments = 0
         self._max_bytes = max_event_bytes
         self._line = _Pieces(b"")
+        self._data = _Pieces(b"\n")
         self._after_cr = False
         self._at_start = True
         self._oversized: list[bytes] = []
@@ -92,7 +93,6 @@ class EventSplitter:
     def _begin(self) -> None:
         """Nothing is known of the next event yet."""
         self._event = b""
-        self._data = _Pieces(b"\n")
         self._id: str | None = None
         self._retry_ms: int | None = None
         self._has_fields = False
