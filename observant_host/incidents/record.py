@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ERA: Final = "observant_host.era."
+_REASON: Final = _ERA + "reason"
 _PEER: Final = "observant_host.peer.name"
 _DECIDE: Final = "observant_host.era.decide"
 
@@ -53,6 +54,7 @@ def read_decisions(
     def asked_for(span: RecordedSpan) -> bool:
         return (
             span.name == _DECIDE
+            and _REASON in span.attributes  # else it was cancelled before it decided anything
             and (server is None or span.attributes.get(_PEER) == server)
             and (since_ns is None or span.end_ns >= since_ns)
         )

@@ -61,6 +61,8 @@ class LogSink:
         rule = rule_of(done.fact)
         if rule.log is None or (not rule.log_ok and done.outcome == "ok"):
             return
+        if rule.stream == "decisions" and done.outcome == "cancelled":
+            return  # nothing was decided
         level = level_of(done.fact, done.outcome)
         if LEVELS[level] < LEVELS[self.level]:
             return

@@ -151,6 +151,8 @@ class MetricSink:
         )
 
     def _era(self, fact: v.EraDecide, done: Finished) -> None:
+        if not fact.reason:
+            return  # cancelled before anything was decided
         expected = "true" if fact.expected else "false"
         series = self._children.series
         series(PREFIX + "era_decisions_total", fact.peer, fact.direction).inc(done.context)

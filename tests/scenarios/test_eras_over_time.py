@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from observant_host import StdioServer, errors
+from observant_host import Host, StdioServer, errors
+from observant_host.incidents.record import read_decisions, read_timeline
 from observant_host.telemetry.vocabulary import EraDecide, EraDropped, PeerRestart, Request
 from tests.support.hosts import QUICK, add, facts, quick_host, reach, until
 from tests.support.peers import received, scripted
+from tests.support.processes import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,6 +161,21 @@ async def test_a_server_once_modern_is_refused_until_a_person_allows_it(tmp_path
         assert (decided[-1]["from"], decided[-1]["to"]) == ("modern", "legacy")
         assert (decided[-1]["direction"], decided[-1]["expected"]) == ("downgrade", True)
     assert len(received(log, "initialize")) == 1
+
+
+async def test_a_round_that_the_host_itself_cuts_short_decides_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = Host(state_dir=tmp_path, record=True)
+    add(host, "mute", {"discover": "silent"})
+    await host.open()
+    await eventually(lambda: host.servers["mute"].pid)
+    await host.close()
+    assert read_timeline([tmp_path], server="mute")
+    assert read_decisions([tmp_path]) == []
+    metrics, _ = await host.metrics()
+    assert b"observant_host_era_decisions_by_reason_total{" not in metrics
+    assert "era_decided" not in caplog.text
 
 
 ALLOWS_AND_DIES = """
