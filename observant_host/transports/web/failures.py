@@ -66,13 +66,26 @@ class Failures:
             www_authenticate=given.get("WWW-Authenticate"),
         )
 
-    def of_error(self, error: Exception, url: URL, passage: Passage) -> HttpFailure:
-        """From what the HTTP library raised while asking or reading."""
+    def of_error(
+        self,
+        error: Exception,
+        url: URL,
+        passage: Passage,
+        *,
+        status: int | None = None,
+        content_type: str = "",
+    ) -> HttpFailure:
+        """From what the HTTP library raised while asking, or reading an answer of this status."""
         kind = kind_of(error)
         if passage.connected and kind in ("refused", "timeout", "dns", "tls"):
             kind = "reset"
         return self.make(
-            kind, url, f"{_WORDS[kind]}{self._detail(error, kind)}", sent=passage.connected
+            kind,
+            url,
+            f"{_WORDS[kind]}{self._detail(error, kind)}",
+            sent=passage.connected,
+            status=status,
+            content_type=content_type,
         )
 
     def excerpt(self, body: bytes, content_type: str) -> str:

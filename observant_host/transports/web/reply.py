@@ -134,7 +134,9 @@ class Reply:
         )
 
     def broken(self, error: Exception) -> HttpFailure:
-        return self._failures.of_error(error, self.url, self._passage)
+        return self._failures.of_error(
+            error, self.url, self._passage, status=self.status, content_type=self.media_type
+        )
 
     async def refusal(self) -> HttpFailure:
         """Of kind "status", with the beginning of the body."""
