@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from observant_host.auth.header_text import Given, read_output
 from observant_host.errors import SpawnFailed, TransportError
 from observant_host.timing.deadline import DeadlinePassed, deadline
-from observant_host.timing.tasks import Signal
+from observant_host.timing.tasks import Signal, wait_any
 from observant_host.transports.child import start_child
 from observant_host.transports.pipes import add_reader, drained, read_chunk
 from observant_host.transports.stderr_tail import StderrTail
@@ -90,8 +90,8 @@ class CredentialCommand:
             output = _Output(child)
             tail = StderrTail(self._masker)
             add_reader(child.stderr, lambda: _keep(child, tail))
-            await output.ended.wait()
-            child.close("stdout")
+            await wait_any(self._clock, None, output.ended, child.exited)
+            output.drain()  # a daemon that it started may hold the pipe for ever
             await child.exited.wait()
             for data in drained(child.stderr):
                 tail.add(data)
@@ -118,6 +118,15 @@ class _Output:
         data = read_chunk(self._child.stdout)
         if data is None:
             return
+        self._take(data)
+
+    def drain(self) -> None:
+        """What is in the pipe now, and nothing after it."""
+        for data in drained(self._child.stdout):
+            self._take(data)
+        self._child.close("stdout")
+
+    def _take(self, data: bytes) -> None:
         self.data += data
         if not data or len(self.data) > MAX_OUTPUT_BYTES:
             self._child.close("stdout")
