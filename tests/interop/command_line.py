@@ -29,9 +29,9 @@ class Person:
         self.environment = {**os.environ, **own, **variables}
         self.environment.pop("OBSERVANT_HOST_CONFIG", None)
 
-    def types(self, *argv: str, code: int = 0) -> str:
-        """Run one command to its end; gives stdout, fails on another exit code."""
-        done = subprocess.run(
+    def types(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        """Run one command to its end."""
+        return subprocess.run(
             self._command(*argv),
             capture_output=True,
             text=True,
@@ -40,12 +40,23 @@ class Person:
             env=self.environment,
             check=False,
         )
-        assert done.returncode == code, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
 
-    def asks(self, *argv: str, code: int = 0) -> Any:
-        """The same with --json."""
-        return json.loads(self.types(*argv, "--json", code=code))
+    def asks(self, *argv: str) -> Any:
+        """The same with --json, which must end well."""
+        done = self.types(*argv, "--json")
+        assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return json.loads(done.stdout)
+
+    def calls(self, name: str, arguments: dict[str, Any]) -> Any:
+        """`call --json`, again for as long as the server is still being started."""
+        ends = time.monotonic() + COMMAND_LIMIT_S
+        argv = ("call", name, "--args", json.dumps(arguments), "--json")
+        while True:
+            done = self.types(*argv)
+            if done.returncode != 3 or time.monotonic() > ends:
+                break
+        assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return json.loads(done.stdout)
 
     @contextmanager
     def running(self, config: Path) -> Iterator[subprocess.Popen[str]]:

@@ -80,7 +80,7 @@ def measure(folder: Path, web: str, *, cold: bool) -> dict[str, float]:
 
 
 def _call(person: Person, name: str, server: Foreign) -> None:
-    told = person.asks("call", f"{name}/{server.tool}", "--args", json.dumps(server.arguments))
+    told = person.calls(f"{name}/{server.tool}", server.arguments)
     assert server.answer in json.dumps(told["result"])
 
 

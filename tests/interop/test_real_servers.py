@@ -118,9 +118,7 @@ def test_all_their_tools_are_in_one_catalogue(serving: Serving) -> None:
 )
 def test_a_call_reaches_it_and_its_answer_comes_back(serving: Serving, name: str) -> None:
     one = serving.servers[name]
-    told: dict[str, Any] = serving.asks(
-        "call", f"{name}/{one.tool}", "--args", json.dumps(one.arguments)
-    )
+    told = serving.person.calls(f"{name}/{one.tool}", one.arguments)
     assert (told["server"], told["outcome"], told["delivery"]) == (name, "ok", "replied")
     assert told["era"] == ("modern" if one.version == MODERN else "legacy")
     assert one.answer in json.dumps(told["result"])
