@@ -146,7 +146,7 @@ class Inbox:
                 self._server, request_id, error, delivery=call.delivery, masker=self._masker
             )
         )
-        if losses.says_nothing_of_us(error, request_id):
+        if losses.raises_doubt(error, request_id, entry.method):
             self._ailing()
 
     def _probe_lost(self, probe: Probe, error: Exception) -> None:
@@ -209,6 +209,8 @@ class Inbox:
             waiter.succeed(message.result)
         else:
             waiter.fail(endings.rpc_error(message, self._masker))
+            if answering is not None and losses.is_unlike_itself(message, entry.method):
+                self._ailing()
 
     def _failed(
         self, verdict: FailOne[OpenCall | Probe], frame: bytes, answering: Answering | None

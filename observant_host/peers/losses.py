@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from observant_host.errors import HttpFailure, Unavailable
 from observant_host.peers import endings
 from observant_host.wire import jsonrpc
+from observant_host.wire.revisions import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_ERRORS
 
 if TYPE_CHECKING:
     from observant_host.errors import CallError, Delivery, Fault
@@ -51,13 +52,27 @@ def of_request(
     return _unavailable(server, error)
 
 
-def says_nothing_of_us(error: Exception, request_id: int) -> bool:
-    """Whether the exchange failed without the server having named our request: then it is worth
-    asking whether it is still there."""
+REFUSALS: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS, *MODERN_ERRORS})
+"""Errors that a modern server gives with HTTP 400 or 404: they concern that one request."""
+
+ANNOUNCED: Final = frozenset({"tools/list", "tools/call", "prompts/get", "resources/read"})
+"""Methods that are only used where the server has announced them, and that it then knows."""
+
+
+def raises_doubt(error: Exception, request_id: int, method: str) -> bool:
+    """Whether the exchange failed in a way in which the server that this life began with would not
+    refuse one request: then it is worth asking whether it is still there."""
     if not isinstance(error, HttpFailure) or error.kind == "session_lost" or error.status == 429:
         return False
     said = message_in(error)
-    return not (isinstance(said, jsonrpc.Error) and _is_ours(said.id, request_id))
+    if not isinstance(said, jsonrpc.Error) or not _is_ours(said.id, request_id):
+        return True
+    return said.code not in REFUSALS or is_unlike_itself(said, method)
+
+
+def is_unlike_itself(said: Error, method: str) -> bool:
+    """Whether a server says that it does not know what it announced."""
+    return said.code == METHOD_NOT_FOUND and method in ANNOUNCED
 
 
 def _unavailable(server: str, failure: HttpFailure) -> CallError:

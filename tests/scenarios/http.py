@@ -1,0 +1,24 @@
+"""What the stories over HTTP share: a host with scripted HTTP servers, and their logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from observant_host import Host, HttpServer
+from tests.support.hosts import QUICK
+from tests.support.peers import events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def add_url(host: Host, name: str, url: str, **keys: Any) -> None:
+    """Add a server behind a URL; `headers`, `headers_command` and `transport` are the URL's."""
+    own = {key: keys.pop(key) for key in ("headers", "headers_command", "transport") if key in keys}
+    host.add_server(name, HttpServer(url, **own), **{**QUICK, **keys})
+
+
+def asked(log: Path, verb: str | None = None) -> list[dict[str, Any]]:
+    """The HTTP requests that a scripted server recorded, oldest first."""
+    requests = events(log, "request")
+    return [one for one in requests if verb is None or one["verb"] == verb]
