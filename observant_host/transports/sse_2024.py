@@ -123,10 +123,13 @@ class SseTransport:
         """One POST; its answer comes on the stream. `request_lost` only where the POST failed."""
         if self._exchanges is None or not self._inlet.is_open:
             raise self._closed_error()
-        return self._exchanges.begin(out, expires=expires)
+        return self._exchanges.begin(out, expires=expires, until_expiry=True)
 
     def cancel(self, request_id: int) -> bool:
-        """Always False: cancellation is a notification."""
+        """Always False: cancellation is a notification; a POST still unanswered is given up."""
+        exchange = self._exchanges.request(request_id) if self._exchanges is not None else None
+        if exchange is not None:
+            exchange.stop()
         return False
 
     def listen(self) -> None:

@@ -114,7 +114,7 @@ class HttpTransport:
         """
         if self._exchanges is None or not self._inlet.is_open:
             raise self._closed_error()
-        exchange = self._exchanges.begin(out, expires=expires)
+        exchange = self._exchanges.begin(out, expires=expires, until_expiry=out.request_id is None)
         self._modern = out.modern
         if not out.modern:
             self._note_legacy(out)

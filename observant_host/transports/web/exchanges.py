@@ -6,6 +6,7 @@ None holds up another: a POST that is slow, refused or reset concerns its own me
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from observant_host.transports.web.connections import Expired, Passage
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from observant_host.timing.clock import Clock
+    from observant_host.timing.clock import Clock, Timer
     from observant_host.transports.base import Outbound
     from observant_host.transports.web.client import WebClient
     from observant_host.transports.web.inlet import Inlet
@@ -31,13 +32,14 @@ QUEUE_MESSAGES: Final = 2
 class Exchange(Passage):
     """One message on its way, and its response; a transports.base.Sent."""
 
-    __slots__ = ("out", "session_id", "task")
+    __slots__ = ("out", "session_id", "task", "timer")
 
     def __init__(self, out: Outbound, *, expires: float) -> None:
         super().__init__(expires=expires)
         self.out = out
         self.session_id: str | None = None
         self.task: asyncio.Task[None] | None = None
+        self.timer: Timer | None = None
 
     def withdraw(self) -> bool:
         if self.started:
@@ -78,8 +80,12 @@ class Exchanges:
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, out: Outbound, *, expires: float) -> Exchange:
-        """Raises QueueFull, which means that nothing was sent."""
+    def begin(self, out: Outbound, *, expires: float, until_expiry: bool = False) -> Exchange:
+        """Raises QueueFull, which means that nothing was sent.
+
+        `until_expiry`: nobody waits for this response, so at `expires` it is closed, for else a
+        server that never gives it would keep the connection for ever.
+        """
         self._make_room(len(out.frame))
         exchange = Exchange(out, expires=expires)
         self._open[exchange] = None
@@ -92,6 +98,8 @@ class Exchanges:
             on_error=lambda _, error: self._broke(exchange, error),
         )
         exchange.task.add_done_callback(lambda _: self._done(exchange))
+        if until_expiry and math.isfinite(expires):
+            exchange.timer = self._clock.call_at(expires, exchange.stop)
         return exchange
 
     def request(self, request_id: int) -> Exchange | None:
@@ -131,6 +139,8 @@ class Exchanges:
     def _done(self, exchange: Exchange) -> None:
         if exchange not in self._open:
             return
+        if exchange.timer is not None:
+            exchange.timer.cancel()
         del self._open[exchange]
         self._over.set()
         self._bytes -= len(exchange.out.frame)

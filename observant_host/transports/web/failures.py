@@ -63,7 +63,7 @@ class Failures:
             content_type=content_type,
             body=body[:BODY_BYTES],
             retry_after_s=retry_after_s(given.get("Retry-After"), wall_ns=self._clock.wall_ns()),
-            www_authenticate=given.get("WWW-Authenticate"),
+            www_authenticate=readable(given.get("WWW-Authenticate")),
         )
 
     def of_error(
@@ -139,6 +139,17 @@ def kind_of(error: BaseException) -> HttpFailureKind:
 def shown(url: URL) -> str:
     """Without what may be secret: user, query, fragment."""
     return str(url.with_user(None).with_query(None).with_fragment(None))
+
+
+MAX_HEADER_CHARS: Final = 4096
+"""Of a header's value kept: a challenge names a scope and an address."""
+
+
+def readable(value: str | None) -> str | None:
+    """A header's value as text that can be written anywhere: bytes that are none replaced."""
+    if value is None:
+        return None
+    return value[:MAX_HEADER_CHARS].encode("utf-8", "replace").decode()
 
 
 def page_title(html: str) -> str:

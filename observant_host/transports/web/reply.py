@@ -29,6 +29,15 @@ PATIENCE_S: Final = 2.0
 
 EVENT_STREAM: Final = "text/event-stream"
 
+MAX_TYPE_CHARS: Final = 127
+"""Longer ones are no media types (RFC 6838 4.2), and are shown in errors."""
+
+
+def media_type(value: str) -> str:
+    """Of a Content-Type: lower case, without parameters, printable."""
+    bare = value.partition(";")[0].strip().lower()[:MAX_TYPE_CHARS]
+    return bare.encode("ascii", "replace").decode()
+
 
 class Reply:
     """`media_type` is lower case and without parameters, "" where none was given."""
@@ -44,7 +53,7 @@ class Reply:
     ) -> None:
         self.status = response.status
         self.url = url
-        self.media_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        self.media_type = media_type(response.headers.get("Content-Type", ""))
         self._response = response
         self._passage = passage
         self._failures = failures
