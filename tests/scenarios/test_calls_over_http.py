@@ -1,0 +1,309 @@
+"""Calls to servers behind a URL: each concerns itself, and the server is asked only where one of
+them makes that worth while."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from observant_host.errors import CallTimeout, InvalidResult, RpcError, Unavailable
+from observant_host.telemetry.vocabulary import PeerRestart, Request, RetryScheduled
+from tests.scenarios.http import add_url, asked
+from tests.support.hosts import PATIENCE_S, add, facts, quick_host, until
+from tests.support.http_peer import Exchange, HttpPeer, answer
+from tests.support.peers import events, received
+from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+DISCOVERED = {
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    "ttlMs": 0,
+    "cacheScope": "private",
+}
+
+
+async def seen(log: Path, method: str, count: int = 1) -> list[dict[str, Any]]:
+    """Wait, bounded, until the server got so many of them."""
+    async with asyncio.timeout(PATIENCE_S):
+        while len(found := received(log, method)) < count:
+            await asyncio.sleep(0.01)
+    return found
+
+
+def health(told: list[Any]) -> list[Request]:
+    return [one for one in facts(told, Request) if one.purpose == "health"]
+
+
+async def test_two_servers_one_slow_hold_nobody_up(tmp_path: Path) -> None:
+    host, _ = quick_host()
+    async with serving(tools="slow") as slow, serving() as quick:
+        add_url(host, "slow", slow.url)
+        add_url(host, "quick", quick.url)
+        add(host, "child")
+        async with host:
+            waiting = asyncio.ensure_future(host.call_tool("slow", {"s": 2}))
+            began = time.monotonic()
+            for _ in range(20):
+                await host.call_tool("quick/echo", {"text": "x"})
+                await host.call_tool("child/echo", {"text": "x"})
+            assert time.monotonic() - began < 1.5
+            assert not waiting.done()
+            await waiting
+
+
+async def test_a_server_that_is_slow_to_answer_discover_delays_no_other(tmp_path: Path) -> None:
+    host, _ = quick_host(startup_deadline_s=0.5)
+    async with serving(discover="late:1.5") as slow, serving() as quick:
+        add_url(host, "slow", slow.url)
+        add_url(host, "quick", quick.url)
+        async with host:
+            assert host.servers["quick"].state == "ready"
+            assert host.servers["slow"].state == "starting"
+            await until(host, "slow", lambda view: view.state == "ready")
+            assert host.servers["slow"].era == "modern"
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_a_failed_call_is_that_call_only_and_asks_once_whether_the_server_is_there(
+    tmp_path: Path, era: str
+) -> None:
+    host, told = quick_host()
+    log = tmp_path / "log"
+    async with serving(era=era, tools="echo,applied,count", log=log) as web:
+        add_url(host, "s", web.url, allow_legacy=True)
+        async with host:
+            with pytest.raises(Unavailable, match=r"may have been executed.* 502 ") as failed:
+                await host.call_tool("applied", {})
+            assert (failed.value.delivery, failed.value.fault) == ("sent_no_reply", "peer")
+            await seen(log, "server/discover" if era == "modern" else "ping", 2 - (era != "modern"))
+            assert (await host.call_tool("count", {})).text == "1"
+            view = host.servers["s"]
+            assert (view.state, view.generation) == ("ready", 1)
+    assert [one.method for one in health(told)] == [
+        "server/discover" if era == "modern" else "ping"
+    ]
+    assert facts(told, PeerRestart) == []
+
+
+async def test_a_dropped_connection_may_have_been_executed_and_is_not_sent_again(
+    tmp_path: Path,
+) -> None:
+    host, _ = quick_host()
+    log = tmp_path / "log"
+    async with serving(tools="echo,drop", log=log) as web:
+        add_url(host, "s", web.url)
+        async with host:
+            with pytest.raises(Unavailable, match="may have been executed"):
+                await host.call_tool("drop", {})
+            assert (await host.call_tool("echo", {"text": "on"})).text == "on"
+    assert len(received(log, "tools/call")) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "delivery"), [("400", "replied"), ("413", "replied"), ("500", "sent_no_reply")]
+)
+async def test_a_status_without_a_message_is_named(
+    tmp_path: Path, status: str, delivery: str
+) -> None:
+    host, _ = quick_host()
+    async with serving(call_status=f"{status}:html", fail_first=1) as web:
+        add_url(host, "s", web.url)
+        async with host:
+            with pytest.raises(Unavailable, match=status) as failed:
+                await host.call_tool("echo", {"text": "x"})
+            assert failed.value.delivery == delivery
+            assert (await host.call_tool("echo", {"text": "on"})).text == "on"
+
+
+async def test_a_server_that_is_gone_ends_its_life_and_comes_back_by_itself(
+    tmp_path: Path,
+) -> None:
+    host, told = quick_host()
+    async with serving() as web:
+        add_url(host, "s", web.url)
+        async with host:
+            await web.kill()
+            with pytest.raises(Unavailable, match="sent nothing") as failed:
+                await host.call_tool("echo", {"text": "x"})
+            assert failed.value.delivery == "not_sent"
+            await until(host, "s", lambda view: view.cause == "network")
+            async with serving(port=web.port):
+                view = await until(host, "s", lambda view: view.state == "ready")
+                assert view.generation == 2
+                assert (await host.call_tool("echo", {"text": "on"})).text == "on"
+    assert {one.reason for one in facts(told, PeerRestart)} == {"connection_lost"}
+
+
+async def test_parallel_calls_of_a_lost_session_share_one_new_one(tmp_path: Path) -> None:
+    host, told = quick_host()
+    log = tmp_path / "log"
+    async with serving(era="legacy", tools="echo,expire", log=log) as web:
+        add_url(host, "s", web.url, allow_legacy=True)
+        async with host:
+            await host.call_tool("expire", {})
+            texts = await asyncio.gather(
+                *(host.call_tool("echo", {"text": str(number)}) for number in range(8))
+            )
+            assert [one.text for one in texts] == [str(number) for number in range(8)]
+            await seen(log, "tools/list", 2)
+            view = host.servers["s"]
+            assert (view.state, view.generation, view.era) == ("ready", 1, "legacy")
+    first, second = (
+        one
+        for one, message in zip(asked(log, "POST"), received(log), strict=False)
+        if message.get("method") == "initialize"
+    )
+    assert "mcp-session-id" not in {name.lower() for name in second["headers"]}
+    assert first["headers"] == second["headers"]
+    assert len(received(log, "server/discover")) == 1
+    assert len(received(log, "notifications/initialized")) == 2
+    assert {one.reason for one in facts(told, RetryScheduled)} == {"session_lost"}
+    assert facts(told, PeerRestart) == []
+
+
+async def test_a_session_that_nobody_may_renew_ends_the_life_and_discover_comes_first(
+    tmp_path: Path,
+) -> None:
+    host, told = quick_host()
+    log = tmp_path / "log"
+    async with serving(era="legacy", tools="echo,expire", log=log) as web:
+        add_url(host, "s", web.url)
+        async with host:
+            await host.allow("s", until=time.time() + 1.0, reason="for a second", principal="ann")
+            assert host.servers["s"].era == "legacy"
+            await until(host, "s", lambda view: view.reason == "allowance_expired")
+            await host.call_tool("expire", {})
+            with pytest.raises(Unavailable, match="nothing was executed"):
+                await host.call_tool("echo", {"text": "x"})
+            view = await until(host, "s", lambda view: view.generation == 2)
+            view = await until(host, "s", lambda view: view.state == "unavailable")
+            assert (view.cause, view.reason) == ("policy", "allowance_expired")
+    assert len(received(log, "initialize")) == 1
+    assert received(log)[-1]["method"] == "server/discover"
+    assert {one.reason for one in facts(told, PeerRestart)} == {"connection_lost"}
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_a_call_that_nobody_waits_for_is_cancelled_as_its_era_says(
+    tmp_path: Path, era: str
+) -> None:
+    host, _ = quick_host()
+    log = tmp_path / "log"
+    async with serving(era=era, tools="echo,mute", answers="sse", log=log) as web:
+        add_url(host, "s", web.url, allow_legacy=True)
+        async with host:
+            with pytest.raises(CallTimeout):
+                await host.call_tool("mute", {}, deadline_s=0.3)
+            if era == "legacy":
+                (note,) = await seen(log, "notifications/cancelled")
+                (call,) = received(log, "tools/call")
+                assert note["params"]["requestId"] == call["id"]
+            else:
+                async with asyncio.timeout(PATIENCE_S):
+                    while not events(log, "gone"):
+                        await asyncio.sleep(0.01)
+                assert received(log, "notifications/cancelled") == []
+            assert (await host.call_tool("echo", {"text": "on"})).text == "on"
+
+
+# What no well-behaved server does
+
+
+def modern(calls: Callable[[Exchange], Awaitable[None]], **schema: Any) -> Any:
+    """A modern server with one tool, whose calls the test answers."""
+    listed: list[dict[str, Any]] = [{"type": "object", **schema}]
+
+    async def behave(exchange: Exchange) -> None:
+        match exchange.seen.method:
+            case "server/discover":
+                await exchange.result(DISCOVERED)
+            case "tools/list":
+                await exchange.result({"tools": [{"name": "t", "inputSchema": listed[-1]}]})
+            case _:
+                await calls(exchange)
+
+    return behave, listed
+
+
+async def test_an_answer_to_another_request_fails_the_call_it_came_for_at_once() -> None:
+    async def calls(exchange: Exchange) -> None:
+        await exchange.json(answer(4711, {"content": []}))
+
+    host, _ = quick_host()
+    async with HttpPeer(modern(calls)[0]) as peer:
+        add_url(host, "s", peer.url)
+        async with host:
+            with pytest.raises(InvalidResult, match="4711"):
+                await host.call_tool("t", {}, deadline_s=10)
+            assert host.servers["s"].state == "ready"
+
+
+async def test_an_error_without_an_id_belongs_to_the_post_it_answers() -> None:
+    async def calls(exchange: Exchange) -> None:
+        if exchange.seen.message["params"]["arguments"] == {"wait": True}:
+            await exchange.gone()
+        error = {"code": -32602, "message": "no such thing"}
+        await exchange.json({"jsonrpc": "2.0", "id": None, "error": error}, 400)
+
+    host, _ = quick_host()
+    async with HttpPeer(modern(calls)[0]) as peer:
+        add_url(host, "s", peer.url)
+        async with host:
+            waiting = asyncio.ensure_future(host.call_tool("t", {"wait": True}, deadline_s=1))
+            with pytest.raises(RpcError, match="no such thing") as refused:
+                await host.call_tool("t", {}, deadline_s=10)
+            assert refused.value.code == -32602
+            assert not waiting.done()
+            with pytest.raises(CallTimeout):
+                await waiting
+
+
+async def test_a_call_refused_for_its_headers_is_sent_once_more_after_a_new_list() -> None:
+    async def calls(exchange: Exchange) -> None:
+        if exchange.seen.headers.get("mcp-param-zone") == "eu":
+            await exchange.result({"content": [{"type": "text", "text": "fine"}]})
+            return
+        listed.append(
+            {
+                "type": "object",
+                "properties": {"zone": {"type": "string", "x-mcp-header": "Zone"}},
+            }
+        )
+        error = {"code": -32020, "message": "Mcp-Param-Zone is missing"}
+        await exchange.json({"jsonrpc": "2.0", "id": exchange.id, "error": error}, 400)
+
+    behave, listed = modern(calls)
+    host, told = quick_host()
+    async with HttpPeer(behave) as peer:
+        add_url(host, "s", peer.url)
+        async with host:
+            result = await host.call_tool("t", {"zone": "eu"})
+            assert (result.text, result.attempts) == ("fine", 2)
+            with pytest.raises(RpcError, match="-32020"):
+                await host.call_tool("t", {"zone": "us"})
+    ids = [seen.message["id"] for seen in peer.seen if seen.method == "tools/call"]
+    assert len(ids) == len(set(ids)) == 4
+    assert peer.methods.count("tools/list") == 3
+    assert [one.reason for one in facts(told, RetryScheduled)] == ["header_mismatch"] * 2
+
+
+async def test_a_method_that_a_modern_server_does_not_know_is_unsupported_and_no_outage() -> None:
+    async def calls(exchange: Exchange) -> None:
+        error = {"code": -32601, "message": "unknown method"}
+        await exchange.json({"jsonrpc": "2.0", "id": exchange.id, "error": error}, 404)
+
+    host, _ = quick_host()
+    async with HttpPeer(modern(calls)[0]) as peer:
+        add_url(host, "s", peer.url)
+        async with host:
+            with pytest.raises(RpcError, match="-32601"):
+                await host.call_tool("t", {})
+            view = host.servers["s"]
+            assert (view.state, view.era, view.generation) == ("ready", "modern", 1)
