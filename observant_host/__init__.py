@@ -3,6 +3,7 @@ observed. This is the public API; everything else may move."""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from observant_host import errors
@@ -10,15 +11,33 @@ from observant_host.config import HttpServer, StdioServer
 
 if TYPE_CHECKING:
     from observant_host.host import Host
+    from observant_host.peers.input_handlers import InputDeclined, InputHandlers, InputRequest
+    from observant_host.peers.told import LogMessage
 
-__all__ = ["Host", "HttpServer", "StdioServer", "errors"]
+__all__ = [
+    "Host",
+    "HttpServer",
+    "InputDeclined",
+    "InputHandlers",
+    "InputRequest",
+    "LogMessage",
+    "StdioServer",
+    "errors",
+]
+
+_LATER = {
+    "Host": "observant_host.host",
+    "InputDeclined": "observant_host.peers.input_handlers",
+    "InputHandlers": "observant_host.peers.input_handlers",
+    "InputRequest": "observant_host.peers.input_handlers",
+    "LogMessage": "observant_host.peers.told",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`Host` on first use: whoever needs only the types does not pay for the whole library."""
-    if name == "Host":
-        from observant_host.host import Host
-
-        globals()["Host"] = Host
-        return Host
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """On first use: whoever needs only the types does not pay for the whole library."""
+    home = _LATER.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(home), name)
+    return found

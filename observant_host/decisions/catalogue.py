@@ -19,6 +19,7 @@ class ListedTool(msgspec.Struct, frozen=True):
     """One tool as its server sent it. `raw` is the server's object, byte for byte.
 
     `mirrored` are the arguments that go out as headers too, where the transport has headers.
+    `output_schema` is its `outputSchema` as it came, None where it has none.
     """
 
     name: str
@@ -29,6 +30,7 @@ class ListedTool(msgspec.Struct, frozen=True):
     idempotent: bool | None = None
     task_required: bool = False
     mirrored: tuple[Mirrored, ...] = ()
+    output_schema: Raw | None = None
 
 
 class ListedPrompt(msgspec.Struct, frozen=True):

@@ -68,6 +68,7 @@ class _Entry(msgspec.Struct, rename="camel"):
     title: Raw | UnsetType = UNSET
     description: Raw | UnsetType = UNSET
     input_schema: Raw | UnsetType = UNSET
+    output_schema: Raw | UnsetType = UNSET
     annotations: Raw | UnsetType = UNSET
     execution: Raw | UnsetType = UNSET
 
@@ -194,7 +195,12 @@ def _tool(name: str, raw: Raw, entry: _Entry, mirrored: tuple[Mirrored, ...]) ->
         idempotent=_as_bool(annotations.get("idempotentHint")),
         task_required=_object(entry.execution).get("taskSupport") == "required",
         mirrored=mirrored,
+        output_schema=_not_null(entry.output_schema),
     )
+
+
+def _not_null(raw: Raw | UnsetType) -> Raw | None:
+    return None if raw is UNSET or bytes(raw) == b"null" else raw
 
 
 def _present(raw: Raw | UnsetType) -> Raw | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from observant_host.host.core import Core
+    from observant_host.peers.input_handlers import InputHandlers
     from observant_host.routing.call_result import CallResult
     from observant_host.telemetry.facade import TraceContext
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 class Calls:
     """The calling half of a Host. Every call raises errors.CallError, or CancelledError as it
-    comes; `deadline_s` None: the server's own call_timeout_s."""
+    comes; `deadline_s` None: the server's own call_timeout_s. `log_level` asks for log messages
+    from that level on, `handlers` replaces the host's own for this call.
+    """
 
     def __init__(self) -> None:
         self._core: Core | None = None
@@ -37,11 +40,13 @@ class Calls:
         *,
         deadline_s: float | None = None,
         on_progress: OnProgress | None = None,
+        log_level: str | None = None,
+        handlers: InputHandlers | None = None,
         parent: TraceContext | None = None,
         principal: str | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> CallResult:
-        """Call a tool by its canonical, api or qualified name. Raises errors.CallError."""
+        """Call a tool by its canonical, api or qualified name."""
         core = self._admit()
         try:
             return await core.router.call_tool(
@@ -49,6 +54,8 @@ class Calls:
                 arguments,
                 deadline_s=deadline_s,
                 on_progress=on_progress,
+                log_level=log_level,
+                handlers=handlers,
                 meta=meta,
                 parent=parent,
                 principal=principal,
@@ -59,16 +66,29 @@ class Calls:
     async def get_prompt(
         self,
         name: str,
-        arguments: Mapping[str, str] | None = None,
+        arguments: Mapping[str, str] | Raw | None = None,
         *,
         deadline_s: float | None = None,
         on_progress: OnProgress | None = None,
+        log_level: str | None = None,
+        handlers: InputHandlers | None = None,
+        parent: TraceContext | None = None,
+        principal: str | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> CallResult:
-        """A prompt by its canonical, api or qualified name. Raises errors.CallError."""
+        """A prompt by its canonical, api or qualified name."""
         core = self._admit()
         try:
             return await core.router.get_prompt(
-                name, arguments, deadline_s=deadline_s, on_progress=on_progress
+                name,
+                arguments,
+                deadline_s=deadline_s,
+                on_progress=on_progress,
+                log_level=log_level,
+                handlers=handlers,
+                meta=meta,
+                parent=parent,
+                principal=principal,
             )
         finally:
             self._left()
@@ -80,12 +100,28 @@ class Calls:
         server: str | None = None,
         deadline_s: float | None = None,
         on_progress: OnProgress | None = None,
+        log_level: str | None = None,
+        handlers: InputHandlers | None = None,
+        parent: TraceContext | None = None,
+        principal: str | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> CallResult:
-        """A resource from its owner, or from `server`. Raises errors.CallError."""
+        """A resource from its owner (who lists it, or a template that it fits), or from `server`.
+
+        `attempts` is 0 where it was kept from an earlier read, as long as its server said.
+        """
         core = self._admit()
         try:
             return await core.router.read_resource(
-                uri, server=server, deadline_s=deadline_s, on_progress=on_progress
+                uri,
+                server=server,
+                deadline_s=deadline_s,
+                on_progress=on_progress,
+                log_level=log_level,
+                handlers=handlers,
+                meta=meta,
+                parent=parent,
+                principal=principal,
             )
         finally:
             self._left()
@@ -98,12 +134,24 @@ class Calls:
         context: Mapping[str, Any] | None = None,
         server: str | None = None,
         deadline_s: float | None = None,
+        parent: TraceContext | None = None,
+        principal: str | None = None,
     ) -> CallResult:
-        """Completion of a prompt's or template's argument. Raises errors.CallError."""
+        """Completion of a prompt's or template's argument, where its server announced it.
+
+        `ref` is {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": a template's};
+        `context` is left out where the server's revision does not know it.
+        """
         core = self._admit()
         try:
             return await core.router.complete(
-                ref, argument, context=context, server=server, deadline_s=deadline_s
+                ref,
+                argument,
+                context=context,
+                server=server,
+                deadline_s=deadline_s,
+                parent=parent,
+                principal=principal,
             )
         finally:
             self._left()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from observant_host.errors import SpawnFailed
 from observant_host.host.transports import Transports
 from observant_host.peers.input_handlers import NO_HANDLERS
+from observant_host.peers.resource_cache import ResourceCache
 from observant_host.routing.catalogue_store import CatalogueStore
 from observant_host.routing.router import Router
 from observant_host.state_files import InstanceLock, Memory, MemoryFile
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from observant_host.config import HostConfig, ServerConfig
     from observant_host.decisions.names import Grants
     from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.told import OnLog
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.propagation import TraceContext
 
@@ -71,6 +73,8 @@ class Plan:
     configure_sdk: bool = False
     child_nofile: int | None = None
     handlers: InputHandlers = NO_HANDLERS
+    log_level: str | None = None
+    on_log: OnLog | None = None
     masker: Masker = field(default_factory=Masker)
     telemetry: Telemetry | None = None
     clock: Clock = field(default_factory=SystemClock)
@@ -210,6 +214,9 @@ class Core:
             changed=self.changed,
             decided=lambda name, decision: self.decisions.append((name, decision)),
             broken=lambda name, error: self._say("task_failed", f"{name}: {error!r}"),
+            cache=ResourceCache(plan.clock),
+            log_level=plan.log_level,
+            on_log=plan.on_log,
         )
 
         def keep(grants: Grants) -> None:

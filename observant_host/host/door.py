@@ -15,7 +15,8 @@ from observant_host.errors import ConfigError, HostError, InvalidCall, Unavailab
 from observant_host.host.calls import Calls
 from observant_host.host.core import Core, Plan
 from observant_host.host.history import explain
-from observant_host.peers.input_handlers import InputHandlers
+from observant_host.peers.input_handlers import InputHandlers, modes_of
+from observant_host.routing.arguments import check_log_level
 from observant_host.supervision.declared import declare, secrets_of
 from observant_host.supervision.examine import Examination, examine
 from observant_host.supervision.peer_state import ServerView, iso, unstarted
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
     from observant_host.config import ServerConfig
     from observant_host.decisions.catalogue import Catalogue
-    from observant_host.peers.input_handlers import InputHandler
+    from observant_host.peers.input_handlers import InputHandler, Mode
+    from observant_host.peers.told import OnLog
     from observant_host.supervision.supervisor import PeerSupervisor
     from observant_host.telemetry.facade import Telemetry
 
@@ -40,7 +42,9 @@ class Host(Calls):
 
     `state_dir` None keeps nothing on disk; with it names and allowances survive, and `record`
     writes decisions and traces below it. `on_elicitation`, `on_sampling`, `on_roots` answer what
-    servers ask for; without a handler the capability is not declared. `config` is a configuration
+    servers ask for; without a handler the capability is not declared. `elicitation_modes` is what
+    the first can do: fill in a "form", have a person open a "url". `log_level` asks servers for log
+    messages from that level on, `on_log` gets them, a few a second. `config` is a configuration
     already read (its `state_dir` and `record` do not count here: `from_config` follows them).
     `settings` are keys of the `[host]` table, e.g. collision_policy="reject".
 
@@ -58,6 +62,9 @@ class Host(Calls):
         on_elicitation: InputHandler | None = None,
         on_sampling: InputHandler | None = None,
         on_roots: InputHandler | None = None,
+        elicitation_modes: Sequence[Mode] = ("form",),
+        log_level: str | None = None,
+        on_log: OnLog | None = None,
         telemetry: Telemetry | None = None,
         clock: Clock | None = None,
         recall_from: str | PathLike[str] | None = None,
@@ -67,6 +74,7 @@ class Host(Calls):
         **settings: Any,
     ) -> None:
         super().__init__()
+        check_log_level(log_level)
         given = config or HostConfig()
         self.config = msgspec.structs.replace(given, host=_settings(given, settings))
         self._servers = {server.name: server for server in self.config.servers}
@@ -79,7 +87,11 @@ class Host(Calls):
             record=record,
             configure_sdk=configure_sdk,
             child_nofile=child_nofile,
-            handlers=InputHandlers(on_elicitation, on_sampling, on_roots),
+            handlers=InputHandlers(
+                on_elicitation, on_sampling, on_roots, elicitation_modes=modes_of(elicitation_modes)
+            ),
+            log_level=log_level,
+            on_log=on_log,
             masker=self._masker,
             telemetry=telemetry,
             clock=clock or SystemClock(),

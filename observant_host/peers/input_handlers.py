@@ -8,8 +8,8 @@ Source: MCP 2026-07-28 client/elicitation, client/sampling, client/roots.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
@@ -96,6 +96,14 @@ class InputHandlers(msgspec.Struct, frozen=True):
 
 
 NO_HANDLERS: Final = InputHandlers()
+
+
+def modes_of(given: Sequence[str]) -> tuple[Mode, ...]:
+    """The modes that an elicitation handler can do. Raises ValueError for others, and for none."""
+    modes: tuple[Mode, ...] = tuple(mode for mode in get_args(Mode) if mode in set(given))
+    if not modes or set(given) - set(modes):
+        raise ValueError(f"elicitation_modes: {list(given)} is none or not only of form, url")
+    return modes
 
 
 def forbidden(request: InputRequest, handlers: InputHandlers) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
+from observant_host.decisions.asking import LOG_LEVELS
 from observant_host.errors import InvalidCall
 
 if TYPE_CHECKING:
@@ -48,3 +49,9 @@ def check_deadline(deadline_s: float | None) -> None:
     """Raises InvalidCall for a deadline that is no positive number of seconds."""
     if deadline_s is not None and not (deadline_s > 0 and math.isfinite(deadline_s)):
         raise InvalidCall(f"deadline_s must be a positive number of seconds, not {deadline_s}")
+
+
+def check_log_level(level: str | None) -> None:
+    """Raises InvalidCall for a level that the protocol does not have."""
+    if level is not None and level not in LOG_LEVELS:
+        raise InvalidCall(f"log_level must be one of {', '.join(LOG_LEVELS)}, not {level!r}")

@@ -11,25 +11,35 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from observant_host.errors import CallError, Delivery, Fault, Outcome
+    from observant_host.schema_check import OutputProblem
 
 
 class CallResult:
     """One answered call. `raw` is the result object as the server sent it.
 
     `outcome` is "ok" or "tool_error" (`is_error`). `call` has what is known of the call itself;
-    its fields are here too.
+    its fields are here too. `schema_problem` says why `structuredContent` is not known to fit what
+    the tool promised (its outputSchema); the content is there all the same.
     """
 
-    __slots__ = ("_data", "_raw", "call", "is_error")
+    __slots__ = ("_data", "_raw", "call", "is_error", "schema_problem")
 
     delivery: Delivery = "replied"
     fault: Fault = "none"
 
-    def __init__(self, raw: Raw, *, call: CallFacts, is_error: bool = False) -> None:
+    def __init__(
+        self,
+        raw: Raw,
+        *,
+        call: CallFacts,
+        is_error: bool = False,
+        schema_problem: OutputProblem | None = None,
+    ) -> None:
         self._raw = raw
         self._data: dict[str, Any] | None = None
         self.call = call
         self.is_error = is_error
+        self.schema_problem = schema_problem
 
     @property
     def outcome(self) -> Outcome:
@@ -131,6 +141,7 @@ class CallResult:
             delivery=self.delivery,
             fault=self.fault,
             result=self._raw,
+            schema_problem=self.schema_problem,
         )
 
     def __repr__(self) -> str:
@@ -171,6 +182,7 @@ def _document(
     delivery: Delivery,
     fault: Fault,
     result: Raw | None = None,
+    schema_problem: OutputProblem | None = None,
     error: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     return {
@@ -185,5 +197,6 @@ def _document(
         "duration_ms": round(call.duration_ms, 3),
         "trace_id": call.trace_id,
         "result": result,
+        "schema_problem": schema_problem,
         "error": error,
     }

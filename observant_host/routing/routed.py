@@ -6,23 +6,29 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
+from msgspec import Raw
 
 from observant_host.decisions import retry_safety
 from observant_host.decisions.retry_safety import Denied, RetryReason
 from observant_host.errors import CallError, CallFacts
 from observant_host.routing.call_result import CallResult
 from observant_host.routing.refusals import unroutable
-from observant_host.telemetry.vocabulary import RetryDenied, RetryScheduled, RoutedCall
+from observant_host.routing.structured import structured_problem
+from observant_host.telemetry.vocabulary import (
+    RetryDenied,
+    RetryScheduled,
+    RoutedCall,
+    StructuredContentProblem,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from msgspec import Raw
 
     from observant_host.config import ServerConfig
     from observant_host.decisions.peer_states import PeerStatus
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.peer import CallReply
+    from observant_host.schema_check import OutputProblem
     from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
     from observant_host.timing.clock import Clock
 
@@ -69,6 +75,7 @@ class RoutedPeer(Protocol):
         parent: TraceContext | None = None,
         attempt: int = 1,
         purpose: str = "call",
+        log_level: str | None = None,
     ) -> CallReply:
         """As `peers.peer.Peer.call`. Raises CallError."""
 
@@ -82,12 +89,14 @@ class Target(msgspec.Struct, frozen=True):
     """Where a call goes. `local_name` is what the server calls it, `uri` is set for a resource.
 
     `idempotent`: its annotations say so (they count only for a server that is trusted).
+    `output_schema` is what the tool promised of its structured content.
     """
 
     server: str
     local_name: str
     uri: str | None = None
     idempotent: bool = False
+    output_schema: Raw | None = None
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +109,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     handlers: Any = None
     parent: Any = None
     principal: str | None = None
+    log_level: str | None = None
 
 
 class Routed:
@@ -138,8 +148,11 @@ class Routed:
             operation.note(attempts=self._attempts, era=reply.era, delivery="replied")
             if reply.is_error:
                 operation.end_as("tool_error", "tool_error")
+            problem = None
+            if target.output_schema is not None and not reply.is_error:
+                problem = await self._judged(target, target.output_schema, reply)
             call = self._facts(target, operation, era=reply.era)
-            return CallResult(reply.raw, call=call, is_error=reply.is_error)
+            return CallResult(reply.raw, call=call, is_error=reply.is_error, schema_problem=problem)
 
     async def _answer(
         self,
@@ -167,11 +180,23 @@ class Routed:
                     handlers=asked.handlers,
                     parent=operation.context,
                     attempt=self._attempts,
+                    log_level=asked.log_level,
                 )
             except CallError as error:
                 if not await self._may_try_again(peer, target, error):
                     operation.note(cause=peer.status.cause)
                     raise
+
+    async def _judged(self, target: Target, schema: Raw, reply: CallReply) -> OutputProblem | None:
+        """Beside the result, never instead of it: what the tool promised and did not keep."""
+        problem = await structured_problem(schema, reply.raw, version=reply.version)
+        if problem is not None:
+            self._telemetry.count(
+                StructuredContentProblem(
+                    peer=target.server, tool=target.local_name, problem=problem.kind
+                )
+            )
+        return problem
 
     async def _may_try_again(self, peer: RoutedPeer, target: Target, error: CallError) -> bool:
         """Report and follow the decision; only what was never sent is tried again by now."""

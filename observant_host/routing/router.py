@@ -17,7 +17,7 @@ from observant_host.decisions.routes import (
     find_tool,
 )
 from observant_host.errors import InvalidCall
-from observant_host.routing.arguments import as_object, check_deadline
+from observant_host.routing.arguments import as_object, check_deadline, check_log_level
 from observant_host.routing.refusals import no_route, shown, unroutable
 from observant_host.routing.routed import Asked, PeerLookup, Routed, Target
 
@@ -41,7 +41,8 @@ class Router:
     """Every method raises CallError (see `errors`), and CancelledError as it comes.
 
     `deadline_s` None: the server's own call_timeout_s. `principal` is who asked, for the record.
-    `meta` is the caller's `_meta`; protocol keys win over it.
+    `meta` is the caller's `_meta`; protocol keys win over it. `log_level` asks the server for log
+    messages from that level on, where it has any.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Router:
         meta: Mapping[str, Any] | None = None,
         parent: TraceContext | None = None,
         principal: str | None = None,
+        log_level: str | None = None,
     ) -> CallResult:
         """`tools/call` at the tool's owner. `name`: canonical, api or qualified."""
         asked = Asked(
@@ -73,6 +75,7 @@ class Router:
             handlers=handlers,
             parent=parent,
             principal=principal,
+            log_level=log_level,
         )
         found = find_tool(self._store.current, name)
         return await self._send(
@@ -92,6 +95,7 @@ class Router:
         meta: Mapping[str, Any] | None = None,
         parent: TraceContext | None = None,
         principal: str | None = None,
+        log_level: str | None = None,
     ) -> CallResult:
         """`prompts/get` at the prompt's owner; names as for tools."""
         asked = Asked(
@@ -102,6 +106,7 @@ class Router:
             handlers=handlers,
             parent=parent,
             principal=principal,
+            log_level=log_level,
         )
         found = find_prompt(self._store.current, name)
         return await self._send(
@@ -121,6 +126,7 @@ class Router:
         meta: Mapping[str, Any] | None = None,
         parent: TraceContext | None = None,
         principal: str | None = None,
+        log_level: str | None = None,
     ) -> CallResult:
         """`resources/read` at the URI's owner, or at `server` whether it lists the URI or not."""
         asked = Asked(
@@ -131,6 +137,7 @@ class Router:
             handlers=handlers,
             parent=parent,
             principal=principal,
+            log_level=log_level,
         )
         target = self._aim_resource(uri, server)
         return await self._send(asked, target, lambda _to: {"uri": uri, **_meta(meta)})
@@ -175,6 +182,7 @@ class Router:
         if isinstance(target, Target):
             try:
                 check_deadline(asked.deadline_s)
+                check_log_level(asked.log_level)
                 written = params(target)
             except InvalidCall as error:
                 target = error
@@ -185,7 +193,12 @@ class Router:
         match found:
             case ToolEntry():
                 idempotent = bool(found.tool.idempotent or found.tool.read_only)
-                return Target(found.server, found.local_name, idempotent=idempotent)
+                return Target(
+                    found.server,
+                    found.local_name,
+                    idempotent=idempotent,
+                    output_schema=found.tool.output_schema,
+                )
             case PromptEntry():
                 return Target(found.server, found.local_name)
             case NotListed():

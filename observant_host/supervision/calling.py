@@ -36,7 +36,13 @@ class Calling:
         self.server = server
         self.record = PeerRecord(server, around)
         self.peer = Peer(
-            server, telemetry=around.telemetry, clock=around.clock, handlers=around.handlers
+            server,
+            telemetry=around.telemetry,
+            clock=around.clock,
+            handlers=around.handlers,
+            cache=around.cache,
+            log_level=around.log_level,
+            on_log=around.on_log,
         )
         self._around = around
         self._trail = Trail()
@@ -79,6 +85,7 @@ class Calling:
         parent: TraceContext | None = None,
         attempt: int = 1,
         purpose: str = "call",
+        log_level: str | None = None,
     ) -> CallReply:
         """As `Peer.call`; remembers the outcome for the status.
 
@@ -95,6 +102,7 @@ class Calling:
             "handlers": handlers,
             "parent": parent,
             "purpose": purpose,
+            "log_level": log_level,
         }
         try:
             try:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from observant_host.config import ServerConfig
     from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.resource_cache import ResourceCache
+    from observant_host.peers.told import OnLog
     from observant_host.supervision.memory import HostMemory
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 class Surroundings:
     """`random` gives [0, 1). `transport` makes one for one life. `changed` is told when a peer's
     state or listing changed; `decided` gets each decision, an object of `explain --json`;
-    `broken` a bug of ours that ended a task."""
+    `broken` a bug of ours that ended a task. `log_level` is asked of every server that has logs,
+    which go to `on_log`."""
 
     telemetry: Telemetry
     clock: Clock
@@ -36,6 +39,9 @@ class Surroundings:
     changed: Callable[[str], None]
     decided: Callable[[str, Mapping[str, Any]], None]
     broken: Callable[[str, BaseException], None]
+    cache: ResourceCache | None = None
+    log_level: str | None = None
+    on_log: OnLog | None = None
 
     def now_s(self) -> float:
         """Epoch seconds."""

@@ -100,6 +100,7 @@ def test_the_json_of_an_answered_call_holds_the_result_untouched() -> None:
         "duration_ms": 12.346,
         "trace_id": CALL.trace_id,
         "result": {"n": 1.1},
+        "schema_problem": None,
         "error": None,
     }
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def test_the_public_api_is_small_and_lazy() -> None:
-    assert set(observant_host.__all__) == {"Host", "HttpServer", "StdioServer", "errors"}
+    assert set(observant_host.__all__) == {
+        *("Host", "HttpServer", "StdioServer", "errors"),
+        *("InputDeclined", "InputHandlers", "InputRequest", "LogMessage"),
+    }
+    assert all(getattr(observant_host, name) for name in observant_host.__all__)
     assert observant_host.Host is Host
     with pytest.raises(AttributeError, match="nothing"):
         _ = observant_host.nothing

@@ -32,6 +32,8 @@ What it offers
       orphan (results for ids never asked, then the answer) · pid · spawn (a grandchild; its pid)
       flood {n} (n log notifications) · stderr {text} · changed {kind} (sends list_changed)
       add_tool {name} · remove_tool {name} (both say list_changed) · received {method} (a count)
+      log {level} (a log message) · updated {uri} · task {polls,ms} (a task, over after that many
+      polls) · connect (-32042 with an address the first time)
   --tool-json JSON           a further complete tool object (repeatable)
   --many N                   N further tools t0000…
   --prompts A,B · --resources URI,URI · --templates T,T    (none)
@@ -39,6 +41,7 @@ What it offers
   --cursor-loop yes          the cursor of the second page is given again and again
   --list CASE                how */list answers: as CASE above (silent, error:CODE, late:S, …)
   --list-sleep S             each list answer takes this long
+  --ttl MS · --scope public  how long and for whom lists and resources may be kept (0, private)
 
 How it behaves as a process
   --start-delay S            reads and writes nothing for S seconds (says so on stderr)
@@ -240,8 +243,9 @@ class Server(Tools):
     def result(self, message, result):
         if self.is_modern(message) and isinstance(result, dict):
             result = {"resultType": "complete", **result}
-            if message["method"].endswith("/list") or message["method"] == "server/discover":
-                result = {"ttlMs": 0, "cacheScope": "private", **result}
+            if message["method"].endswith(("/list", "/discover", "/read")):
+                hint = {"ttlMs": int(self.opt.get("ttl", 0))}
+                result = {**hint, "cacheScope": self.opt.get("scope", "private"), **result}
         self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
     def error(self, message, code, text, data=None):
@@ -283,6 +287,10 @@ class Server(Tools):
             self.result(message, {"contents": [{"uri": uri, "text": f"content of {uri}"}]})
         elif method == "completion/complete":
             self.result(message, {"completion": {"values": ["one", "two"]}})
+        elif method == "logging/setLevel":
+            self.result(message, {})
+        elif method.startswith("tasks/"):
+            self.task_method(message)
         else:
             self.error(message, -32601, "Method not found")
 
@@ -294,6 +302,8 @@ class Server(Tools):
             found["prompts"] = {"listChanged": True}
         if self.opt.get("resources") or self.opt.get("templates"):
             found["resources"] = {"listChanged": True}
+        if found.keys() & {"prompts", "resources"}:
+            found["completions"] = {}
         return found
 
     def identity(self):

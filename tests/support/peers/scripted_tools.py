@@ -195,3 +195,48 @@ class Tools:
 
     def tool_received(self, message, arguments):
         return self.received.get(arguments.get("method"), 0)
+
+    def tool_log(self, message, arguments):
+        params = {"level": arguments.get("level", "info"), "logger": "scripted", "data": "logged"}
+        self.notify("notifications/message", params)
+        return "logged"
+
+    def tool_updated(self, message, arguments):
+        self.notify("notifications/resources/updated", {"uri": arguments["uri"]})
+        return "updated"
+
+    def tool_connect(self, message, arguments):
+        if "connect" in self.asked:
+            return "connected"
+        self.asked.add("connect")
+        url = "https://example.com/connect"
+        wanted = {"mode": "url", "elicitationId": "e-1", "url": url, "message": "Connect"}
+        self.error(message, -32042, "a person must connect", {"elicitations": [wanted]})
+        return None
+
+    def tool_task(self, message, arguments):
+        self.task = {"left": int(arguments.get("polls", 2)), "ms": arguments.get("ms", 20)}
+        self.result(message, {"resultType": "task", **self.task_state("working")})
+
+    def task_state(self, status, **more):
+        stamp = "2026-07-28T00:00:00Z"
+        return {
+            "taskId": "task-1",
+            "status": status,
+            "createdAt": stamp,
+            "lastUpdatedAt": stamp,
+            "ttlMs": 60000,
+            "pollIntervalMs": self.task["ms"],
+            **more,
+        }
+
+    def task_method(self, message):
+        if message["method"] != "tasks/get":
+            self.result(message, {})
+            return
+        self.task["left"] -= 1
+        if self.task["left"] > 0:
+            self.result(message, self.task_state("working"))
+            return
+        done = {"content": [{"type": "text", "text": "done"}]}
+        self.result(message, self.task_state("completed", result=done))
