@@ -8,6 +8,7 @@ import msgspec
 
 from observant_host.decisions import retry_safety
 from observant_host.decisions.retry_safety import Denied, RetryReason
+from observant_host.decisions.terms import OUTAGES, PeerState
 from observant_host.errors import CallError, RpcError
 from observant_host.peers.peer import Peer
 from observant_host.supervision.peer_state import PeerRecord
@@ -61,16 +62,21 @@ class Calling:
         return self.peer.life is not None
 
     async def routable_again(self, expires: float) -> bool:
-        """Wait until calls can be routed to it, at most until `expires` (monotonic)."""
+        """Wait until calls can be routed to it, at most until `expires` (monotonic), and not where
+        only a person can bring that about."""
         clock = self._around.clock
         changed = self.record.changed
-        while self.peer.life is None and not self.done:
+        while self.peer.life is None and not self.done and not self._needs_a_person():
             left = expires - clock.monotonic()
             if left <= 0:
                 break
             changed.clear()
             await wait_any(clock, left, changed)
         return self.peer.life is not None
+
+    def _needs_a_person(self) -> bool:
+        status = self.record.status
+        return status.state is PeerState.UNAVAILABLE and status.cause not in OUTAGES
 
     async def call(
         self,
