@@ -86,7 +86,7 @@ class _Reading:
 
     def _take_scalar(self, value: bytes) -> None:
         if self._depth == 1 and self._key == b"id":
-            self.id = value
+            self.id = value if _scalar(value) is not None else self.id  # the last that can be read
         elif self._depth == 2 and self._key == b"error" and self._inner_key == b"code":
             self.code = value
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -413,11 +414,21 @@ def test_any_object_is_told_apart_without_raising(value: dict[str, Any]) -> None
 
 @given(st.binary(max_size=64), st.integers(0, 60))
 def test_damage_never_pairs_a_reply_with_another_request(noise: bytes, at: int) -> None:
+    assume(not re.search(rb'"id"\s*:\s*["0-9tf-]', noise))
     frame = reply(b'{"content":[{"type":"text","text":"hello"}]}', b"4711")
     damaged = frame[: 40 + at] + noise + frame[40 + at :]
     for message in decode(damaged):
         if isinstance(message, Result | Broken):
             assert message.id == 4711
+
+
+@pytest.mark.parametrize("unreadable", [b"\x00", b"nothing", b"NaN", b"7" * 300])
+def test_an_id_that_cannot_be_read_does_not_hide_the_one_that_can(unreadable: bytes) -> None:
+    frame = reply(b"{}", b"4711")
+    at = frame.index(b'"result"')
+    (message,) = decode(frame[:at] + b'"id":%b,\x01' % unreadable + frame[at:])
+    assert isinstance(message, Broken)
+    assert message.id == 4711
 
 
 @pytest.mark.parametrize(
