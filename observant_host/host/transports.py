@@ -89,13 +89,19 @@ class Transports:
 
     def _credentials_of(self, name: str, endpoint: HttpServer) -> Credentials:
         known = self._credentials.get(name)
-        if known is None or known[0].headers != endpoint.headers:
+        if known is None or _authorised_by(known[0]) != _authorised_by(endpoint):
             made = credentials.for_server(
                 name,
                 endpoint,
                 masker=self._masker,
                 telemetry=self._telemetry,
                 clock=self._clock,
+                starts=self._starts,
             )
             known = self._credentials[name] = (endpoint, made)
         return known[1]
+
+
+def _authorised_by(endpoint: HttpServer) -> tuple[object, ...]:
+    """What credentials are made of: those of an endpoint that changes none of it are kept."""
+    return endpoint.headers, endpoint.headers_command, endpoint.header_files

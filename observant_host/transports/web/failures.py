@@ -54,10 +54,11 @@ class Failures:
     ) -> HttpFailure:
         """`what` continues a sentence that begins with the URL."""
         given = headers or {}
+        where = self._masker.text(shown(url))  # a path may hold a key
         return HttpFailure(
-            f"{shown(url)} {self._masker.text(what)}",
+            f"{where} {self._masker.text(what)}",
             kind=kind,
-            url=shown(url),
+            url=where,
             sent=sent,
             status=status,
             content_type=content_type,
