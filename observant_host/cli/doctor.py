@@ -102,6 +102,7 @@ def _show(screen: Screen, checks: Sequence[Check], *, everything: bool) -> None:
 def gather(loaded: Loaded, around: Surroundings) -> Facts:
     """Look at the machine: programs, folders, limits, clock, collector. Starts no server."""
     from observant_host.cli.doctor_checks import Facts
+    from observant_host.cli.doctor_urls import look_at_urls
     from observant_host.timing.clock import SystemClock
 
     config = loaded.config
@@ -119,6 +120,7 @@ def gather(loaded: Loaded, around: Surroundings) -> Facts:
         otlp_endpoint=endpoint,
         unreachable=None if endpoint is None else _unreachable(endpoint),
         warnings=loaded.assembled.warnings,
+        urls=look_at_urls([one for one in config.servers if one.enabled]),
     )
 
 

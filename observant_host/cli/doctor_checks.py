@@ -50,9 +50,19 @@ class Folder(msgspec.Struct, frozen=True):
     holder: str = ""
 
 
+class Url(msgspec.Struct, frozen=True):
+    """What was found of one server behind a URL: why its host takes no connection ("": it does, or
+    a proxy stands between), why its `ca_bundle` cannot be used, the program of its
+    `headers_command` that is not found."""
+
+    unreachable: str = ""
+    ca_problem: str = ""
+    missing_program: str = ""
+
+
 class Facts(msgspec.Struct, frozen=True):
-    """What was found on this machine. `tools` are by server; `unreachable` says why the OTLP
-    endpoint cannot be reached (None: it can, or there is none)."""
+    """What was found on this machine. `tools` and `urls` are by server; `unreachable` says why the
+    OTLP endpoint cannot be reached (None: it can, or there is none)."""
 
     config: HostConfig
     tools: Mapping[str, Tool]
@@ -64,6 +74,7 @@ class Facts(msgspec.Struct, frozen=True):
     otlp_endpoint: str | None = None
     unreachable: str | None = None
     warnings: tuple[str, ...] = ()
+    urls: Mapping[str, Url] = {}
 
 
 DESCRIPTORS_EACH: Final = 6
@@ -117,7 +128,7 @@ def _server(server: ServerConfig, facts: Facts) -> Iterator[Check]:
         yield from _package(server.name, server.launch.command)
         yield from _inherited(server.name, server.launch, facts.variables)
     elif isinstance(server.launch, HttpServer):
-        yield from _url(server.name, server.launch)
+        yield from _url(server.name, server.launch, facts.urls.get(server.name, Url()))
     yield from _allowance(server, facts.today)
 
 
@@ -197,7 +208,7 @@ def _inherited(server: str, launch: StdioServer, variables: Mapping[str, str]) -
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
-def _url(server: str, launch: HttpServer) -> Iterator[Check]:
+def _url(server: str, launch: HttpServer, found: Url) -> Iterator[Check]:
     parts = urlsplit(launch.url)
     place = f"{parts.scheme}://{parts.hostname}"
     if parts.scheme == "http" and parts.hostname not in LOOPBACK and launch.headers:
@@ -205,6 +216,15 @@ def _url(server: str, launch: HttpServer) -> Iterator[Check]:
         yield Check("warning", "url", text, server, "use https")
     else:
         yield Check("ok", "url", place, server)
+    if found.unreachable:
+        text = f"{place} takes no connection: {found.unreachable}"
+        yield Check("failed", "connect", text, server, "start it, or correct `url`")
+    if found.ca_problem:
+        text = f"`ca_bundle` cannot be used: {found.ca_problem}"
+        yield Check("failed", "ca_bundle", text, server, "give a file of PEM certificates")
+    if found.missing_program:
+        text = f"headers_command: {found.missing_program} is not found"
+        yield Check("failed", "headers_command", text, server, "install it, or give its full path")
 
 
 def _allowance(server: ServerConfig, today: date) -> Iterator[Check]:

@@ -168,6 +168,9 @@ def _show_commands(screen: Screen, loaded: Loaded) -> None:
 
 
 def _command_of(server: ServerConfig, loaded: Loaded) -> str:
+    from observant_host.config.servers import for_a_look
+
+    server = for_a_look(server)
     if not server.enabled:
         return "not started: it is disabled"
     if server.problem is not None:
@@ -214,9 +217,10 @@ async def _try_all(screen: Screen, loaded: Loaded, opens: Opens) -> list[Finding
     import anyio
 
     from observant_host.cli.init_progress import Trials
+    from observant_host.config.servers import for_a_look
     from observant_host.telemetry.masking import Masker
 
-    servers = loaded.config.servers
+    servers = [for_a_look(server) for server in loaded.config.servers]
     masker = Masker(loaded.secrets)
     found: dict[str, Finding] = {}
     places = anyio.Semaphore(AT_ONCE)

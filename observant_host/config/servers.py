@@ -24,6 +24,20 @@ HTTP_IN_FLIGHT: Final = 64
 """An HTTP server answers in parallel; a child process reads one pipe (16)."""
 
 
+SSE_WITHOUT_ALLOWANCE: Final = (
+    'has `transport = "sse"` without `allow_legacy`: HTTP+SSE is the transport of '
+    "revision 2024-11-05, so it needs both keys; add "
+    'allow_legacy = ["2024-11-05"], or leave `transport` out'
+)
+
+
+def for_a_look(server: ServerConfig) -> ServerConfig:
+    """The same for a person's own look at it, which needs no standing allowance: a server that
+    only that keeps off is on."""
+    lacking = server.problem == f"servers.{server.name} {SSE_WITHOUT_ALLOWANCE}"
+    return msgspec.structs.replace(server, problem=None) if lacking else server
+
+
 class Written(msgspec.Struct, frozen=True):
     """`values` are typed and expanded, `leaves` as written. `imported`: another client's file named
     it; `off` is a problem found before."""
@@ -106,11 +120,7 @@ def _conflicts(written: Written) -> Iterator[str]:
             else ", or correct the name: no imported file has a server of that name"
         )
     if written.values.get("transport") == "sse" and not written.values.get("allow_legacy"):
-        yield (
-            'has `transport = "sse"` without `allow_legacy`: HTTP+SSE is the transport of '
-            "revision 2024-11-05, so it needs both keys; add "
-            'allow_legacy = ["2024-11-05"], or leave `transport` out'
-        )
+        yield SSE_WITHOUT_ALLOWANCE
 
 
 def _misplaced(written: Written) -> Iterator[str]:

@@ -19,7 +19,7 @@ from observant_host.config import (
     ToolFilter,
     fingerprint,
 )
-from observant_host.config.servers import HTTP_IN_FLIGHT
+from observant_host.config.servers import HTTP_IN_FLIGHT, SSE_WITHOUT_ALLOWANCE
 from observant_host.errors import ConfigError
 from observant_host.wire import revisions
 
@@ -97,11 +97,7 @@ def _revisions(name: str, allowed: bool | Sequence[str], problems: list[str]) ->
 def _without_allowance(name: str, launch: HttpServer, allowed: Sequence[str]) -> list[str]:
     if launch.transport != "sse" or allowed:
         return []
-    problem = (
-        f'servers.{name}: `transport = "sse"` needs `allow_legacy`: HTTP+SSE is the transport of '
-        'revision 2024-11-05; pass allow_legacy=["2024-11-05"], or leave `transport` out'
-    )
-    return [problem]
+    return [f"servers.{name} {SSE_WITHOUT_ALLOWANCE}"]
 
 
 def _converted(

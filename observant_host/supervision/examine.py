@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from observant_host.config.servers import for_a_look
 from observant_host.decisions.era import Permission
 from observant_host.decisions.peer_states import PeerStatus
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
@@ -26,6 +27,7 @@ from observant_host.supervision.lives import Lives
 from observant_host.supervision.peer_state import PeerRecord, ServerView
 from observant_host.supervision.sightings import spawn_evidence
 from observant_host.telemetry.vocabulary import OperatorAct
+from observant_host.wire.revisions import HTTP_SSE_REVISION
 
 if TYPE_CHECKING:
     from observant_host.config import ServerConfig
@@ -68,6 +70,7 @@ async def examine(
 
     Raises nothing for what the server does; a server that cannot be started is an outcome too.
     """
+    server = for_a_look(server)
     quiet = replace(around, changed=_nothing, decided=_nothing)
     record = PeerRecord(server, quiet)
     lives = Lives(record, Peer(server, telemetry=around.telemetry, clock=around.clock), quiet)
@@ -186,13 +189,16 @@ def _examination(record: PeerRecord, around: Surroundings, *, elapsed_s: float) 
 
 def _suggestion(record: PeerRecord, revision: str, around: Surroundings) -> Suggestion:
     today = datetime.fromtimestamp(around.now_s(), UTC).date()
+    revisions = [revision]
+    if record.view().transport == "sse" and revision != HTTP_SSE_REVISION:
+        revisions.append(HTTP_SSE_REVISION)  # without it HTTP+SSE is not tried
     info = record.life.server_info if record.life is not None else None
     who = f"{info['name']} {info['version']}" if info is not None else record.server.name
     return Suggestion(
         server=record.server.name,
         revision=revision,
         keys={
-            "allow_legacy": [revision],
+            "allow_legacy": revisions,
             "legacy_reason": f"{who} answered initialize, not server/discover, on {today}",
             "legacy_expires": (today + DEFAULT_ALLOWANCE).isoformat(),
             "legacy_fingerprint": record.server.fingerprint,

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from observant_host.cli.doctor_checks import Check, Facts, Folder, Tool, all_checks, package_of
+from observant_host.cli.doctor_checks import (
+    Check,
+    Facts,
+    Folder,
+    Tool,
+    Url,
+    all_checks,
+    package_of,
+)
+from observant_host.cli.doctor_urls import look_at_urls
 from observant_host.config import (
     EraPolicy,
     HostConfig,
@@ -175,6 +184,44 @@ def test_inherited_variables_that_are_not_set_are_named() -> None:
 def test_headers_are_not_to_be_sent_unencrypted(url: str, result: str) -> None:
     one = server(HttpServer(url=url, headers={"A": "b"}))
     assert [found[0] for found in verdicts(one, check="url")] == [result]
+
+
+@pytest.mark.parametrize(
+    ("found", "check", "part"),
+    [
+        (Url(unreachable="Connection refused"), "connect", "Connection refused"),
+        (Url(ca_problem="No such file"), "ca_bundle", "No such file"),
+        (Url(missing_program="token-helper"), "headers_command", "token-helper is not found"),
+    ],
+)
+def test_what_keeps_a_url_from_being_used_is_a_failure(found: Url, check: str, part: str) -> None:
+    one = server(HttpServer(url="https://x.example/mcp"))
+    ((result, finding, fix),) = verdicts(one, check=check, urls={"a": found})
+    assert result == "failed"
+    assert part in finding
+    assert fix
+
+
+def test_a_url_is_connected_to_and_sent_nothing(tmp_path: Path) -> None:
+    with socket.socket() as listening, socket.socket() as closed:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        closed.bind(("127.0.0.1", 0))
+        urls = [f"http://127.0.0.1:{one.getsockname()[1]}/mcp" for one in (listening, closed)]
+        fine = HttpServer(url=urls[0], headers_command=(sys.executable,))
+        odd = HttpServer(
+            url=urls[1], ca_bundle=str(tmp_path / "none.pem"), headers_command=("nowhere-at-all",)
+        )
+        servers = [server(fine), msgspec.structs.replace(server(odd), name="b")]
+        found = look_at_urls([*servers, command("true")])
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(5)
+            assert connection.recv(100) == b""
+    assert found["a"] == Url()
+    assert found["b"].unreachable
+    assert found["b"].ca_problem
+    assert found["b"].missing_program == "nowhere-at-all"
 
 
 @pytest.mark.parametrize(
