@@ -206,7 +206,8 @@ class PeerSupervisor(Calling):
         self.peer.detach(found.detail, fault="peer" if cause in OUTAGES else "policy")
         self.record.happened(Happened.NO_ERA, cause=cause, reason=found.reason, detail=found.detail)
         delay_s = self._reprobe_delay()
-        if over_http(self._lives.life) and not stays(found):
+        gone = self.record.life is None  # a stream that could not be opened in its place
+        if over_http(found.life) and (gone or not stays(found)):
             return await self._leave(found, cause, delay_s)
         waiting = Waiting(
             found,

@@ -327,3 +327,25 @@ async def _came_back(host: Any) -> Any:
     with pytest.raises(Exception, match=r"s gave no result|s was sent nothing|the server answered"):
         await host.call_tool("echo", {"text": "x"})
     return await until(host, "s", lambda view: view.reason == "was_modern")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "cause", "said"),
+    [
+        ("http://127.0.0.1:1/messages", "config", "http://127.0.0.1:1"),
+        ("file:///etc/passwd", "protocol", ""),
+    ],
+)
+async def test_an_endpoint_elsewhere_is_refused_and_the_server_stays_supervised(
+    tmp_path: Path, endpoint: str, cause: str, said: str
+) -> None:
+    host, _ = quick_host()
+    async with serving(era="legacy", old_sse=True, endpoint=endpoint, log=tmp_path / "log") as web:
+        add_url(host, "old", web.url, allow_legacy=True)
+        async with host:
+            view = await reach(host, "old", "unavailable")
+            assert (view.cause, "bug" in view.detail) == (cause, False)
+            assert said in view.detail
+            await host.probe("old")
+            assert host.servers["old"].state == "unavailable"
+    assert received(tmp_path / "log", "tools/list") == []
