@@ -245,10 +245,10 @@ class SseTransport:
         named = event.data.decode("utf-8", "replace").strip()
         try:
             where = reply.url.join(URL(named)).with_fragment(None)
-            origin = where.origin()
+            origin = str(where.origin()) if where.host else f"{where.scheme}:"
         except ValueError:
             raise reply.failure("content", f"named {named[:100]!r} as its endpoint") from None
-        if origin != client.url.origin():
+        if origin != str(client.url.origin()):
             raise reply.failure(
                 "redirect",
                 f"named an endpoint of another origin, {origin}, "

@@ -333,7 +333,7 @@ async def _came_back(host: Any) -> Any:
     ("endpoint", "cause", "said"),
     [
         ("http://127.0.0.1:1/messages", "config", "http://127.0.0.1:1"),
-        ("file:///etc/passwd", "protocol", ""),
+        ("file:///etc/passwd", "config", "file:"),
     ],
 )
 async def test_an_endpoint_elsewhere_is_refused_and_the_server_stays_supervised(

@@ -110,6 +110,8 @@ async def test_messages_go_where_the_endpoint_event_says(
         (b"http://127.0.0.1:1/messages", "http://127.0.0.1:1"),
         (b"https://127.0.0.1/x", "https://127.0.0.1"),
         (b"http://localhost/messages", "http://localhost"),
+        (b"file:///etc/passwd", "file:"),
+        (b"javascript:x", "javascript:"),
     ],
 )
 async def test_an_endpoint_of_another_origin_is_refused_naming_both(
@@ -121,10 +123,9 @@ async def test_an_endpoint_of_another_origin_is_refused_naming_both(
     assert "instead of http://127.0.0.1" in str(failure)
 
 
-@pytest.mark.parametrize("where", [b"file:///etc/passwd", b"http://[bad/", b"javascript:x"])
-async def test_an_endpoint_that_is_no_address_is_refused(making: Making, where: bytes) -> None:
-    failure = await refusal(making, Server(b"event: endpoint\ndata: " + where + b"\n\n"))
-    assert failure.kind in ("content", "redirect")
+async def test_an_endpoint_that_is_no_address_is_refused(making: Making) -> None:
+    failure = await refusal(making, Server(b"event: endpoint\ndata: http://[bad/\n\n"))
+    assert failure.kind == "content"
 
 
 async def test_a_stream_that_begins_with_a_message_is_not_this_protocol(making: Making) -> None:
