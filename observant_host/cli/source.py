@@ -70,7 +70,7 @@ class OwnHost:
 
     async def catalogue(self, kind: Listed) -> bytes:
         shape = {"tools": tools_json, "prompts": prompts_json, "resources": resources_json}[kind]
-        return msgspec.json.encode(shape(self.host.catalogue))
+        return msgspec.json.encode(shape(await self.host.fresh_catalogue()))
 
     async def call(self, name: str, arguments: bytes, *, deadline_s: float | None) -> bytes:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -61,7 +62,8 @@ class Listing(msgspec.Struct, frozen=True):
     """Everything one life of one server listed.
 
     `truncated` names the bound or trap that ended a list early (a sentence), else None.
-    `complete` is False where a list failed and the last good one is kept.
+    `complete` is False where a list failed and the last good one is kept. It was read at `read_s`
+    and is fresh until then by its server's own hint (both monotonic seconds).
     """
 
     server: str
@@ -71,6 +73,8 @@ class Listing(msgspec.Struct, frozen=True):
     excluded: tuple[Excluded, ...] = ()
     truncated: str | None = None
     complete: bool = True
+    read_s: float = -math.inf
+    fresh_until_s: float = math.inf
 
 
 class PeerView(msgspec.Struct, frozen=True):

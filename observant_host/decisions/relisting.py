@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+from observant_host.decisions.freshness import is_fresh
+
+if TYPE_CHECKING:
+    from observant_host.decisions.catalogue import Listing
 
 FIRST_SPACING_S: Final = 0.1
 MAX_SPACING_S: Final = 30.0
@@ -13,6 +19,25 @@ CHATTY_SPACING_S: Final = 3.0
 """A spacing that is only reached by five changes without a quiet time between them."""
 QUIET_S: Final = 60.0
 """Without a change for so long, the next one is read at once again."""
+
+
+REST_S: Final = 1.0
+"""Lists that were read within this second are taken as they are, also where their server calls
+them stale at once: whoever looks twice in a moment gets one reading."""
+
+
+def is_due(listing: Listing, now_s: float) -> bool:
+    """Whether lists that somebody looks at are to be read anew first. Never while a list fails:
+    then it is read again by itself, and what was good is shown meanwhile."""
+    rested = now_s >= listing.read_s + REST_S
+    return listing.complete and rested and not is_fresh(listing.fresh_until_s, now_s)
+
+
+def runs_out_s(listing: Listing) -> float:
+    """When a look at these lists is to have them read anew behind its back (monotonic seconds):
+    only where the server gave them a time at all. Else whoever wants them new has to ask."""
+    had_time = listing.complete and listing.fresh_until_s > listing.read_s
+    return listing.fresh_until_s if had_time else math.inf
 
 
 class Relisting(msgspec.Struct, frozen=True):

@@ -124,6 +124,7 @@ class Trigger(StrEnum):
     RELOAD = "reload"
     MANUAL = "manual"
     LIST_CHANGED = "list_changed"
+    EXPIRED = "expired"
 
 
 class ExclusionReason(StrEnum):

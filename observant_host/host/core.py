@@ -7,6 +7,7 @@ something changed, and ends all of it in reverse order. Others only signal it an
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import secrets as tokens
 from collections import deque
@@ -103,6 +104,7 @@ class Core:
         self.dirty = Signal()
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
         self.figures: dict[int, Figures] = {}
+        self._lists_run_out_s = math.inf
         self._changed: set[str] = set()
         self._starts = StartGate(child_nofile=plan.child_nofile)
         self._guardian: Guardian | None = None
@@ -266,6 +268,7 @@ class Core:
         self.dirty.clear()
         self._changed.clear()
         self.store.publish(self.fleet.peer_views())
+        self._lists_run_out_s = self.fleet.lists_run_out_s()
         self._say("published", f"{len(self.store.current.tools)} tools")
         self.refreshed.set()
 
@@ -274,6 +277,25 @@ class Core:
             await wait_any(self.plan.clock, self._wake_s(), stop, self.dirty)
             if not stop.is_set():
                 await self._merge(stop)
+
+    def looked_at(self) -> None:
+        """Somebody looks at the catalogue: have lists read anew whose time has run out."""
+        if self.plan.clock.monotonic() >= self._lists_run_out_s:
+            self._lists_run_out_s = math.inf  # until the next merge: one look is enough
+            self.fleet.freshen()
+
+    async def fresh(self, within_s: float) -> None:
+        """Until lists whose time is over were read anew and merged, or the time is over."""
+        clock = self.plan.clock
+        until_s = clock.monotonic() + within_s
+        for peer in self.fleet.freshen():
+            await peer.freshening.wait(until_s)
+        while self.dirty.is_set() and not self.over.is_set():
+            left = until_s - clock.monotonic()
+            if left <= 0:
+                return
+            self.refreshed.clear()
+            await wait_any(clock, left, self.refreshed, self.over)
 
     def _wake_s(self) -> float | None:
         at = self.store.wake_at
@@ -291,6 +313,7 @@ class Core:
             trigger=trigger,
             links=(Link(listed_in, "triggered_by"),) if listed_in is not None else (),
         )
+        self._lists_run_out_s = self.fleet.lists_run_out_s()
         self.refreshed.set()
         took = self.plan.clock.monotonic() - began
         await wait_any(self.plan.clock, took * MERGE_SHARE, stop)

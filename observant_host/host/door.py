@@ -255,9 +255,25 @@ class Host(Calls):
 
     @property
     def catalogue(self) -> Catalogue:
-        """The one immutable view of this moment."""
+        """The one immutable view of this moment.
+
+        A look at it has lists read anew, behind its back, whose servers said how long they are
+        fresh, once that is over.
+        """
         core = self._core
-        return core.store.current if core is not None and core.opened.is_set() else EMPTY
+        if core is None or not core.opened.is_set():
+            return EMPTY
+        core.looked_at()
+        return core.store.current
+
+    async def fresh_catalogue(self, *, within_s: float = 5.0) -> Catalogue:
+        """The catalogue after lists were read anew whose servers' own hints have run out; the old
+        one where that fails or takes longer than `within_s`."""
+        core = self._core
+        if core is None or not core.opened.is_set():
+            return EMPTY
+        await core.fresh(within_s)
+        return core.store.current
 
     # Looking and acting
 

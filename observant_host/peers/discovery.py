@@ -21,6 +21,7 @@ from observant_host.decisions.catalogue import (
     ListedTool,
     Listing,
 )
+from observant_host.decisions.freshness import first_to_expire
 from observant_host.errors import CallError, RpcError
 from observant_host.peers.eras import ModernEra
 from observant_host.peers.pages import ListBounds, Pages, read_pages
@@ -93,6 +94,7 @@ class _Growing:
 
     def __init__(self, life: Life, *, tool_filter: ToolFilter, previous: Listing | None) -> None:
         self._server = life.server.name
+        self._clock = life.clock
         self._tasks_offered = _offers_tasks(life)
         self._mirrors = life.headers is not None and isinstance(life.era, ModernEra)
         self._filter = tool_filter
@@ -101,11 +103,13 @@ class _Growing:
         self._excluded: list[Excluded] = []
         self._marks: list[str] = []
         self._complete = True
+        self._fresh_until: list[float] = []
 
     async def came(self, want: _Want, pages: Pages) -> None:
         """All that came of one list; a mark where it ended early."""
         if pages.truncated is not None:
             self._marks.append(pages.truncated)
+        self._fresh_until.append(pages.fresh_until_s)
         kept, excluded = await self._sifted(want.key, pages.items)
         self._kept[want.key] = kept
         self._excluded.extend(excluded)
@@ -171,6 +175,8 @@ class _Growing:
             excluded=tuple(self._excluded),
             truncated="; ".join(self._marks) or None,
             complete=self._complete,
+            read_s=self._clock.monotonic(),
+            fresh_until_s=first_to_expire(self._fresh_until),
         )
 
 

@@ -8,11 +8,13 @@ Source: MCP 2026-07-28 server/utilities/pagination › Implementation Guidelines
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw
 
+from observant_host.decisions.freshness import first_to_expire, fresh_until
 from observant_host.errors import CallTimeout, InvalidResult, RpcError
 from observant_host.peers.errand import Errand
 from observant_host.wire.messages import ListKey, Page, parse_page, peek
@@ -32,10 +34,12 @@ class ListBounds(msgspec.Struct, frozen=True):
 
 
 class Pages(msgspec.Struct, frozen=True):
-    """`truncated` says in a sentence what ended the list early, else None."""
+    """`truncated` says in a sentence what ended the list early, else None. Only a modern server
+    says how long a page is fresh; the list is so until the first page is not (monotonic)."""
 
     items: tuple[Raw, ...]
     truncated: str | None = None
+    fresh_until_s: float = math.inf
 
 
 class _CursorLost(Exception):
@@ -77,9 +81,11 @@ class _Reading:
         self._bounds = bounds
         self._parent = parent
         self._expires = life.clock.monotonic() + bounds.seconds
+        self._fresh_until: list[float] = []
 
     async def run(self, *, restart: bool) -> Pages:
         items: list[Raw] = []
+        self._fresh_until = []
         seen: set[str] = set()
         cursor: str | None = None
         for number in range(1, self._bounds.pages + 1):
@@ -100,7 +106,7 @@ class _Reading:
                 del items[self._bounds.items :]
                 return self._early(items, f"it has more than {self._bounds.items} entries")
             if cursor is None:
-                return Pages(tuple(items))
+                return self._pages(items)
             if cursor in seen:
                 return self._early(items, "the server repeated a cursor")
             seen.add(cursor)
@@ -117,10 +123,16 @@ class _Reading:
         )
         errand.key = self._key
         await self._life.run(errand, {"cursor": cursor} if cursor is not None else None)
+        if self._life.era is not None and self._life.era.name == "modern":
+            now = self._life.clock.monotonic()
+            self._fresh_until.append(fresh_until(now, errand.found.ttl_ms))
         return errand.found
 
     def _early(self, items: list[Raw], why: str) -> Pages:
-        return Pages(tuple(items), f"{self._method} ended after {len(items)} entries: {why}")
+        return self._pages(items, f"{self._method} ended after {len(items)} entries: {why}")
+
+    def _pages(self, items: list[Raw], truncated: str | None = None) -> Pages:
+        return Pages(tuple(items), truncated, first_to_expire(self._fresh_until))
 
 
 class _PageErrand(Errand):

@@ -34,6 +34,8 @@ class Served(Protocol):
     @property
     def catalogue(self) -> Catalogue: ...
 
+    async def fresh_catalogue(self, *, within_s: float = 5.0) -> Catalogue: ...
+
     @property
     def ready(self) -> Signal:
         """Set once start-up is over."""

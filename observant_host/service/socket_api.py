@@ -107,7 +107,7 @@ class _Api:
 
     def catalogue(self, shape: Callable[[Catalogue], dict[str, Any]]) -> Handler:
         async def listed(_: web.Request) -> web.Response:
-            return _json(msgspec.json.encode(shape(self._host.catalogue)))
+            return _json(msgspec.json.encode(shape(await self._host.fresh_catalogue())))
 
         return listed
 

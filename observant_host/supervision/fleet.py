@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from observant_host.errors import ConfigError
@@ -73,6 +74,14 @@ class Fleet:
             supervisor.stop()
         for supervisor in everyone:
             await supervisor.ended()
+
+    def lists_run_out_s(self) -> float:
+        """When a look at the catalogue is to have some list read anew (monotonic seconds)."""
+        return min((one.freshening.runs_out_s for one in self), default=math.inf)
+
+    def freshen(self) -> list[PeerSupervisor]:
+        """Have every list read anew whose time is over; those that are being read."""
+        return [one for one in self if one.freshening.ask()]
 
     def settled(self) -> bool:
         """True once every enabled server listed, was refused, or failed."""

@@ -60,8 +60,10 @@ class Serving:
         """Read all lists, become ready (or degraded). Ends early with the life or its era."""
         signals = self._signals
         signals.lists.clear()
-        self._relisting = self._relisting.read(self._now())
+        if trigger is not Trigger.EXPIRED:  # that a hint ran out is no word of the server's
+            self._relisting = self._relisting.read(self._now())
         signals.stale.clear()
+        signals.expired.clear()
         async with anyio.create_task_group() as group:
             for over in (signals.late_modern, signals.lost):
                 group.start_soon(_cancel_on, over, group.cancel_scope)
@@ -171,7 +173,7 @@ class Serving:
         over: tuple[Signal, ...] = (self._life.end_signal, signals.late_modern, signals.lost)
         while True:
             calm = self._relisting.wait_s(self._now()) if signals.lists.is_set() else 0.0
-            acts = (wish, signals.stale, signals.doubt)
+            acts = (wish, signals.stale, signals.expired, signals.doubt)
             wake = over + (acts if calm else (*acts, signals.lists))
             woken = await wait_any(self._around.clock, self._alarm_s(calm), *wake)
             if woken in over and woken is not None:
@@ -182,6 +184,8 @@ class Serving:
                 served(asked)
             elif woken is signals.doubt:
                 await self._check()
+            elif woken is signals.expired:
+                await self.list(Trigger.EXPIRED)
             elif woken is signals.stale or self._may_list():
                 await self.list(Trigger.LIST_CHANGED)
             elif self._now() >= self._retry_at:

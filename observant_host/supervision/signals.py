@@ -36,6 +36,7 @@ class LifeSignals:
         self.spoke = Signal()
         self.doubt = Signal()
         self.stale = Signal()
+        self.expired = Signal()
         self.lost: Latch[Broken] = Latch()
 
     def list_changed(self, kind: ListKind) -> None:

@@ -22,6 +22,7 @@ from observant_host.decisions.terms import OUTAGES, Cause, PeerState, Reason, Re
 from observant_host.errors import TransportError
 from observant_host.supervision.between import Next, Waiting
 from observant_host.supervision.calling import Calling
+from observant_host.supervision.freshening import Freshening
 from observant_host.supervision.http_misses import after_http, over_http, stays
 from observant_host.supervision.lives import Lives
 from observant_host.supervision.rounds import Rounds
@@ -44,6 +45,7 @@ class PeerSupervisor(Calling):
         super().__init__(server, around)
         self._rounds = Rounds(self.record, around)
         self._lives = Lives(self.record, self.peer, around, refused=self._rounds.refusal)
+        self.freshening = Freshening(self.record, self._lives, around.clock)
         self._owner = OwnerTask(f"peer {server.name}", self._own, on_error=around.broken)
         self._wish = Signal()
         self._restarts = 0

@@ -57,7 +57,7 @@ def cursors(desk: Desk) -> list[str | None]:
 
 async def test_nothing_unannounced_is_asked_for() -> None:
     desk = await Desk().modern(logging={})
-    assert await listing(desk) == Listing(server="tested")
+    assert await listing(desk) == Listing(server="tested", read_s=desk.clock.monotonic())
     assert desk.sent == []
 
 
@@ -321,3 +321,32 @@ async def test_many_tools_are_checked_without_holding_the_loop() -> None:
 
 def _raw(data: bytes) -> Raw:
     return Raw(data)
+
+
+async def test_a_list_is_as_fresh_as_the_first_of_its_pages_to_run_out() -> None:
+    desk = await Desk().modern(tools={}, prompts={})
+    ttls = {None: 60_000, "b": 5_000, "c": 30_000}
+
+    def page(message: dict[str, Any]) -> None:
+        cursor = message["params"].get("cursor")
+        if message["method"] == "prompts/list":
+            desk.result(message, {"prompts": [], "ttlMs": 10_000})
+            return
+        more = {None: {"nextCursor": "b"}, "b": {"nextCursor": "c"}, "c": {}}[cursor]
+        desk.result(message, {"tools": [], "ttlMs": ttls[cursor], **more})
+
+    desk.answer = page
+    listing = await list_everything(desk.life, tool_filter=ToolFilter(), bounds=ListBounds())
+    assert listing.read_s == desk.clock.monotonic()
+    assert listing.fresh_until_s == desk.clock.monotonic() + 5.0
+    old = await Desk().legacy(tools={})
+    old.answer = lambda message: old.result(message, {"tools": [], "ttlMs": 5000})
+    never = await list_everything(old.life, tool_filter=ToolFilter(), bounds=ListBounds())
+    assert never.fresh_until_s == float("inf")
+
+
+async def test_a_list_without_a_hint_is_stale_at_once() -> None:
+    desk = await Desk().modern(tools={})
+    desk.answer = lambda message: desk.result(message, {"tools": []})
+    listing = await list_everything(desk.life, tool_filter=ToolFilter(), bounds=ListBounds())
+    assert listing.fresh_until_s == listing.read_s
