@@ -195,20 +195,22 @@ class Core:
 
     def _compose(self, remembered: Memory, saved: Callable[[], None]) -> None:
         plan, settings = self.plan, self.plan.config.host
+        transports = Transports(
+            max_message_bytes=settings.max_message_bytes,
+            masker=plan.masker,
+            guardian=self._guardian,
+            starts=self._starts,
+            telemetry=self.telemetry,
+            clock=plan.clock,
+            hurry=self.hurry,
+        )
         self.around = Surroundings(
             telemetry=self.telemetry,
             clock=plan.clock,
             random=plan.random,
             memory=self.memory,
-            transport=Transports(
-                max_message_bytes=settings.max_message_bytes,
-                masker=plan.masker,
-                guardian=self._guardian,
-                starts=self._starts,
-                telemetry=self.telemetry,
-                clock=plan.clock,
-                hurry=self.hurry,
-            ),
+            transport=transports,
+            rotating=transports.rotating,
             client_info=ClientInfo("observant-host", version("observant-host")),
             handlers=plan.handlers,
             masker=plan.masker,

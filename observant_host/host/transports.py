@@ -58,6 +58,15 @@ class Transports:
             case None:
                 raise TransportError(f"{server.name} has neither a command nor a URL")
 
+    def rotating(self, server: ServerConfig) -> Credentials | None:
+        """Its credentials where a file or a command gives them, which may give others later."""
+        endpoint = server.launch
+        if not isinstance(endpoint, HttpServer):
+            return None
+        if not endpoint.header_files and not endpoint.headers_command:
+            return None
+        return self._credentials_of(server.name, endpoint)
+
     def _stdio(self, server: ServerConfig, launch: StdioServer) -> Transport:
         return StdioTransport(
             server.name,

@@ -31,13 +31,14 @@ AFTER_INITIALIZE: Final = frozenset(
 class Next(msgspec.Struct, frozen=True):
     """What follows: a round on the same life, or a new life after `delay_s` seconds (None: not
     before a person acts). `silent`: the old life is replaced for its silence; `proved_modern`: it
-    is ended since it spoke modern after `initialize`."""
+    is ended since it spoke modern after `initialize`; `login`: other credentials will do too."""
 
     trigger: Trigger
     delay_s: float | None = 0.0
     same_life: bool = False
     silent: bool = False
     proved_modern: bool = False
+    login: bool = False
 
     def start_said(self, now_ns: int) -> str:
         """When the next life begins, for a person who may read it later."""

@@ -35,6 +35,6 @@ def after_http(found: Round, cause: Cause, *, delay_s: float) -> Next:
     """A new life after `delay_s`, added to the pause that the server asked for, if it did; or not
     before a person acts."""
     if cause in FOR_A_PERSON:
-        return Next(Trigger.REPROBE, delay_s=None)
+        return Next(Trigger.REPROBE, delay_s=None, login=cause is Cause.AUTH)
     pause_s = min(found.retry_after_s or 0.0, MAX_PAUSE_S)
     return Next(Trigger.REPROBE, delay_s=pause_s + delay_s)

@@ -25,6 +25,7 @@ from observant_host.supervision.calling import Calling
 from observant_host.supervision.freshening import Freshening
 from observant_host.supervision.http_misses import after_http, over_http, stays
 from observant_host.supervision.lives import Lives
+from observant_host.supervision.rotation import until_rotated
 from observant_host.supervision.rounds import Rounds
 from observant_host.supervision.serving import Serving
 from observant_host.supervision.sightings import spawn_evidence
@@ -122,6 +123,11 @@ class PeerSupervisor(Calling):
         """Wait for the next life's time, or for a person."""
         if coming.delay_s == 0:
             return coming.trigger
+        rotating = self._around.rotating(self.server) if coming.login else None
+        if rotating is not None and await until_rotated(
+            rotating, self._wish, clock=self._around.clock
+        ):
+            return Trigger.REPROBE
         woken = await wait_any(self._around.clock, coming.delay_s, self._wish)
         if woken is None:
             return coming.trigger

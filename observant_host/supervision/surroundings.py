@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
-    from observant_host.transports.base import Transport
+    from observant_host.transports.base import Credentials, Transport
     from observant_host.wire.envelope import ClientInfo
+
+
+def _nothing_rotates(_server: ServerConfig) -> Credentials | None:
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +29,8 @@ class Surroundings:
     """`random` gives [0, 1). `transport` makes one for one life. `changed` is told when a peer's
     state or listing changed; `decided` gets each decision, an object of `explain --json`;
     `broken` a bug of ours that ended a task. `log_level` is asked of every server that has logs,
-    which go to `on_log`."""
+    which go to `on_log`. `rotating` gives a server's credentials where they may change by
+    themselves."""
 
     telemetry: Telemetry
     clock: Clock
@@ -42,6 +47,7 @@ class Surroundings:
     cache: ResourceCache | None = None
     log_level: str | None = None
     on_log: OnLog | None = None
+    rotating: Callable[[ServerConfig], Credentials | None] = _nothing_rotates
 
     def now_s(self) -> float:
         """Epoch seconds."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from observant_host.supervision import rotation
 from observant_host.telemetry.vocabulary import EraDecide, EraDropped, PeerRestart
 from tests.scenarios.http import add_url, asked
 from tests.support.hosts import facts, quick_host, reach, until
@@ -349,3 +351,26 @@ async def test_an_endpoint_elsewhere_is_refused_and_the_server_stays_supervised(
             await host.probe("old")
             assert host.servers["old"].state == "unavailable"
     assert received(tmp_path / "log", "tools/list") == []
+
+
+async def test_a_rotated_token_is_noticed_without_asking_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rotation, "LOOK_S", 0.05)
+    log, token = tmp_path / "log", tmp_path / "token"
+    token.write_text("wrong")
+    shown = (
+        f"import json; token = open({str(token)!r}).read();"
+        "print(json.dumps({'headers': {'Authorization': 'Bearer ' + token}, 'expires_in_s': 1}))"
+    )
+    host, _ = quick_host()
+    async with serving(token="right", log=log) as web:
+        add_url(host, "s", web.url, headers_command=[sys.executable, "-c", shown])
+        async with host:
+            assert host.servers["s"].reason == "auth_required"
+            refused = len(asked(log))
+            token.write_text("right")
+            view = await reach(host, "s", "ready")
+            assert view.cause is None
+    assert refused <= 2
+    assert len(asked(log)) <= refused + 2
