@@ -210,7 +210,8 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 def _url(server: str, launch: HttpServer, found: Url) -> Iterator[Check]:
     parts = urlsplit(launch.url)
-    place = f"{parts.scheme}://{parts.hostname}"
+    port = f":{parts.port}" if parts.port else ""
+    place = f"{parts.scheme}://{parts.hostname}{port}"
     if parts.scheme == "http" and parts.hostname not in LOOPBACK and launch.headers:
         text = f"{place} would get its headers unencrypted"
         yield Check("warning", "url", text, server, "use https")
