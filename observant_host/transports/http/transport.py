@@ -88,6 +88,11 @@ class HttpTransport:
         self._modern = False
         self._finished: Latch[End] = Latch()
 
+    @property
+    def authorization(self) -> str:
+        """A digest of the credentials last sent; "" before any."""
+        return self._client.authorization if self._client is not None else ""
+
     async def open(self, receiver: Receiver) -> None:
         """Ready to send; the first POST makes the first connection.
 

@@ -5,6 +5,7 @@ Source: MCP 2026-07-28 basic/transports/streamable-http; RFC 9110 15.4 Redirecti
 
 from __future__ import annotations
 
+import hashlib
 import io
 from base64 import b64encode
 from importlib.metadata import version
@@ -44,7 +45,11 @@ MAX_PLAIN_BODY: Final = 1 << 20
 
 
 class WebClient:
-    """For one server and one transport life; made and closed on the event loop."""
+    """For one server and one transport life; made and closed on the event loop.
+
+    `authorization` is a digest of the credentials last sent, "" before any: what was answered to
+    others is not for whoever asks with these.
+    """
 
     def __init__(
         self,
@@ -63,6 +68,8 @@ class WebClient:
         self.failures = Failures(masker=masker, clock=clock)
         self._name = name
         self._credentials = credentials
+        self._given: Mapping[str, str] = {}
+        self.authorization = ""
         self._masker = masker
         self._clock = clock
         self._proxy = proxy
@@ -139,10 +146,15 @@ class WebClient:
 
     async def _authorisation(self, url: URL) -> Mapping[str, str]:
         try:
-            return await self._credentials.headers()
+            given = await self._credentials.headers()
         except HostError as error:
             what = f"was not asked: {error}"
             raise self.failures.make("credentials", url, what, sent=False) from error
+        if given != self._given:
+            self._given = dict(given)
+            told = repr(sorted(self._given.items())).encode()
+            self.authorization = hashlib.sha256(told).hexdigest()
+        return given
 
     async def _renewed(self, given: Mapping[str, str]) -> bool:
         try:
