@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from observant_host import InputRequest, LogMessage, errors
+from observant_host import HttpServer, InputRequest, LogMessage, errors
 from observant_host.telemetry.vocabulary import ServerMessage
-from tests.support.hosts import PATIENCE_S, add, facts, quick_host
+from tests.support.hosts import PATIENCE_S, QUICK, add, facts, quick_host
 from tests.support.peers import received
+from tests.support.serving import serving
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from observant_host import Host
+
 ERAS = ("modern", "legacy")
+WIRES = ("stdio", "http")
 EVERYTHING = json.dumps(
     {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
 )
@@ -36,8 +42,20 @@ def options(era: str, log: Path, **more: Any) -> dict[str, Any]:
     }
 
 
-def allowed(era: str) -> dict[str, Any]:
-    return {"allow_legacy": True} if era == "legacy" else {}
+@contextlib.asynccontextmanager
+async def placed(
+    host: Host, wire: str, era: str, log: Path, *, keys: Any = None, **more: Any
+) -> AsyncIterator[None]:
+    """The server "s" of this host, as a child process or behind a URL, for as long as the block."""
+    allowed = {"allow_legacy": True} if era == "legacy" else {}
+    given = {**allowed, **(keys or {})}
+    if wire == "stdio":
+        add(host, "s", options(era, log, **more), **given)
+        yield
+        return
+    async with serving(**options(era, log, **more)) as served:
+        host.add_server("s", HttpServer(served.url), **{**QUICK, **given})
+        yield
 
 
 async def accept(request: InputRequest) -> dict[str, Any]:
@@ -66,12 +84,14 @@ WISHES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("era", ERAS)
-async def test_prompts_resources_templates_and_completion(era: str, tmp_path: Path) -> None:
+async def test_prompts_resources_templates_and_completion(
+    era: str, wire: str, tmp_path: Path
+) -> None:
     host, _ = quick_host()
     log = tmp_path / "log"
-    add(host, "s", options(era, log), **allowed(era))
-    async with host:
+    async with placed(host, wire, era, log), host:
         prompt = await host.get_prompt("greet", {"who": "Ada"})
         assert "Ada" in prompt.data["messages"][0]["content"]["text"]
         read = await host.read_resource("file:///a")
@@ -93,13 +113,13 @@ async def test_prompts_resources_templates_and_completion(era: str, tmp_path: Pa
     ]
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("era", ERAS)
-async def test_what_was_not_announced_is_not_asked_for(era: str, tmp_path: Path) -> None:
+async def test_what_was_not_announced_is_not_asked_for(era: str, wire: str, tmp_path: Path) -> None:
     host, _ = quick_host()
     log = tmp_path / "log"
-    few = options(era, log, capabilities='{"tools":{},"prompts":{}}')
-    add(host, "s", few, **allowed(era))
-    async with host:
+    few = '{"tools":{},"prompts":{}}'
+    async with placed(host, wire, era, log, capabilities=few), host:
         with pytest.raises(errors.InvalidCall, match="resources"):
             await host.read_resource("file:///a", server="s")
         with pytest.raises(errors.InvalidCall, match="completions"):
@@ -107,14 +127,14 @@ async def test_what_was_not_announced_is_not_asked_for(era: str, tmp_path: Path)
     assert received(log, "resources/read") == received(log, "completion/complete") == []
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("method", sorted(WISHES))
 async def test_a_server_is_answered_in_its_eras_own_shape(
-    era: str, method: str, tmp_path: Path
+    era: str, wire: str, method: str, tmp_path: Path
 ) -> None:
     host, _ = quick_host(**HANDLERS)
-    add(host, "s", options(era, tmp_path / "log"), **allowed(era))
-    async with host:
+    async with placed(host, wire, era, tmp_path / "log"), host:
         wish = {"method": method, "params": WISHES[method], "key": "k"}
         if era == "modern":
             result = await host.call_tool("ask", wish, deadline_s=PATIENCE_S)
@@ -135,20 +155,23 @@ async def test_a_server_is_answered_in_its_eras_own_shape(
     assert answer == expected[method]
 
 
+@pytest.mark.parametrize("wire", WIRES)
 async def test_a_modern_request_declares_what_the_host_can_do_and_nothing_else(
-    tmp_path: Path,
+    wire: str, tmp_path: Path
 ) -> None:
     host, _ = quick_host(on_elicitation=accept)
     log = tmp_path / "log"
-    add(host, "s", options("modern", log))
-    async with host:
+    async with placed(host, wire, "modern", log), host:
         await host.call_tool("echo", {})
     for message in received(log):
         declared = message["params"]["_meta"][META + "clientCapabilities"]
         assert declared == {"elicitation": {"form": {}}}
 
 
-async def test_an_address_is_opened_and_the_refused_call_sent_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_address_is_opened_and_the_refused_call_sent_again(
+    wire: str, tmp_path: Path
+) -> None:
     asked: list[dict[str, Any]] = []
 
     async def opened(request: InputRequest) -> dict[str, Any]:
@@ -156,20 +179,20 @@ async def test_an_address_is_opened_and_the_refused_call_sent_again(tmp_path: Pa
         return {"action": "accept"}
 
     host, _ = quick_host(on_elicitation=opened, elicitation_modes=("url",))
-    add(host, "s", options("legacy", tmp_path / "log"), allow_legacy=["2025-11-25"])
-    async with host:
+    only = {"allow_legacy": ["2025-11-25"]}
+    async with placed(host, wire, "legacy", tmp_path / "log", keys=only), host:
         result = await host.call_tool("connect", {}, deadline_s=PATIENCE_S)
         assert (result.text, result.attempts) == ("connected", 2)
     assert [one["url"] for one in asked] == ["https://example.com/connect"]
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("era", ERAS)
-async def test_log_messages_are_asked_for_and_heard(era: str, tmp_path: Path) -> None:
+async def test_log_messages_are_asked_for_and_heard(era: str, wire: str, tmp_path: Path) -> None:
     heard: list[LogMessage] = []
     host, told = quick_host(log_level="warning", on_log=heard.append)
     log = tmp_path / "log"
-    add(host, "s", options(era, log), **allowed(era))
-    async with host:
+    async with placed(host, wire, era, log), host:
         await host.call_tool("log", {"level": "error"})
         await host.call_tool("echo", {}, log_level="debug")
     (message,) = heard
@@ -187,13 +210,14 @@ async def test_log_messages_are_asked_for_and_heard(era: str, tmp_path: Path) ->
         assert (levels, stamped) == (["warning"], [None, None])
 
 
+@pytest.mark.parametrize("wire", WIRES)
 async def test_a_task_is_followed_to_its_end_and_withdrawn_by_who_gives_up(
-    tmp_path: Path,
+    wire: str, tmp_path: Path
 ) -> None:
     host, _ = quick_host()
     log = tmp_path / "log"
-    add(host, "s", options("modern", log), extensions=[META + "tasks"])
-    async with host:
+    tasks = {"extensions": [META + "tasks"]}
+    async with placed(host, wire, "modern", log, keys=tasks), host:
         result = await host.call_tool("task", {"polls": 3}, deadline_s=PATIENCE_S)
         assert result.text == "done"
         assert len(received(log, "tasks/get")) == 3
@@ -205,14 +229,32 @@ async def test_a_task_is_followed_to_its_end_and_withdrawn_by_who_gives_up(
     assert received(log, "notifications/cancelled") == []
 
 
-async def test_a_resource_is_kept_as_long_as_its_server_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_resource_is_kept_as_long_as_its_server_says(wire: str, tmp_path: Path) -> None:
     host, _ = quick_host()
     log = tmp_path / "log"
-    add(host, "s", options("modern", log, ttl=60_000))
-    async with host:
+    async with placed(host, wire, "modern", log, ttl=60_000), host:
         first = await host.read_resource("file:///a")
         again = await host.read_resource("file:///a")
         assert (first.attempts, again.attempts, again.data) == (1, 0, first.data)
         await host.call_tool("updated", {"uri": "file:///a"})
         assert (await host.read_resource("file:///a")).attempts == 1
     assert len(received(log, "resources/read")) == 2
+
+
+@pytest.mark.parametrize(("scope", "fetches"), [("private", 2), ("public", 1)])
+async def test_two_authorizations_at_one_server_share_only_what_is_public(
+    scope: str, fetches: int, tmp_path: Path
+) -> None:
+    host, _ = quick_host()
+    log = tmp_path / "log"
+    async with serving(**options("modern", log, ttl=60_000, scope=scope)) as served:
+        for name in ("one", "two"):
+            headers = {"Authorization": f"Bearer token-of-{name}"}
+            host.add_server(name, HttpServer(served.url, headers=headers), **QUICK)
+        async with host:
+            reads = [await host.read_resource("file:///a", server=n) for n in ("one", "two")]
+            again = [await host.read_resource("file:///a", server=n) for n in ("one", "two")]
+    assert reads[0].data == reads[1].data
+    assert [one.attempts for one in again] == [0, 0]
+    assert len(received(log, "resources/read")) == fetches
