@@ -119,6 +119,8 @@ def show(screen: Screen, document: dict[str, Any]) -> None:
             f"{document['error']['message']} ({document['outcome']}, "
             f"{document['delivery'].replace('_', ' ')}, fault: {document['fault']})"
         )
+    if document.get("schema_problem") is not None:
+        screen.say(f"the tool's outputSchema: {document['schema_problem']['detail']}")
     screen.say(f"{document['outcome']}{f' from {where}' if where else ''} in {took}{trace}")
 
 
