@@ -46,17 +46,23 @@ STYLES = {"step": "bold", "kept": "green", "broken": "bold red", "line": ""}
 @click.option("--listen", default="127.0.0.1:8700", show_default=True, help="Health and metrics.")
 @pass_screen
 def demo(screen: Screen, *, once: bool, folder: Path | None, listen: str) -> int:
-    """Show everything with six sample servers: discovery, colliding names, calls, an old server
-    that is allowed and one that is not, a slow one, a crash and its recovery, a refused downgrade.
+    """Show everything with seven sample servers: discovery, colliding names, calls, an old server
+    that is allowed and one that is not, a slow one, one behind a URL, a crash and its recovery, a
+    refused downgrade.
 
     It checks its own promises: exit code 1 if one is broken.
     """
-    from observant_host.demo.stage import build
+    from observant_host.demo.behind_url import serving
+    from observant_host.demo.stage import SERVERS, clear, configure
 
     today = datetime.fromtimestamp(SystemClock().wall_ns() / 1e9, UTC).date()
     with _place(folder) as place:
-        stage = build(place.resolve(), today=today, listen=listen)
-        return run_async(_play(screen, stage, once=once))
+        stage = clear(place.resolve())
+        with serving(
+            SERVERS / "http_server.py", "ferries", token=stage.token, log=stage.log("ferries")
+        ) as url:
+            configure(stage, today=today, listen=listen, ferries_url=url)
+            return run_async(_play(screen, stage, once=once))
 
 
 @contextmanager
@@ -71,7 +77,7 @@ def _place(folder: Path | None) -> Iterator[Path]:
 async def _play(screen: Screen, stage: Stage, *, once: bool) -> int:
     from observant_host.host import Host
 
-    screen.answer(f"Six servers, configured in {stage.config}")
+    screen.answer(f"Seven servers, configured in {stage.config}")
     host = Host.from_config(stage.config)
     if not once:
         return await _serve(screen, stage, host)

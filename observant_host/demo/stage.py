@@ -1,8 +1,9 @@
-"""The demo's configuration: real child processes of the sample servers, in a folder of its own."""
+"""The demo's configuration: real processes of the sample servers, in a folder of its own."""
 
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ SLOW_S = 2.5
 PROBE_TIMEOUT_S = 1.0
 
 CONFIGURATION = """\
-# Written by `observant-host demo`. Six servers, all shipped with observant_host.
+# Written by `observant-host demo`. Seven servers, all shipped with observant_host.
 version = 1
 
 [host]
@@ -64,6 +65,10 @@ args = [{modern_script}, "billing", "--rolled-back-by", {rollback}, "--log", {bi
 allow_legacy = true
 legacy_reason = "left over from before the update"
 legacy_expires = {expires}
+
+[servers.ferries]           # modern, behind a URL: a process of its own, not the host's child
+url = {ferries_url}
+headers = {{ Authorization = "Bearer ${{file:{ferries_token}}}" }}   # read again when it changes
 """
 
 
@@ -74,30 +79,53 @@ class Stage(NamedTuple):
     config: Path
     state_dir: Path
     rollback: Path
+    token: Path
+
+    def log(self, server: str) -> Path:
+        return self.folder / f"{server}.log"
+
+    def record(self) -> bytes:
+        """All that is in the state folder's files."""
+        return b"".join(path.read_bytes() for path in self.state_dir.rglob("*") if path.is_file())
+
+    def new_token(self) -> str:
+        """Let ferries want another secret from now on, as a vault's agent does."""
+        secret = secrets.token_urlsafe(24)
+        fresh = self.token.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_text(secret)
+        fresh.replace(self.token)
+        return secret
 
     def asked(self, server: str) -> list[str]:
         """The methods that `server` received so far, by its own log."""
-        log = self.folder / f"{server}.log"
+        log = self.log(server)
         return log.read_text().split() if log.exists() else []
 
 
-def build(folder: Path, *, today: date, listen: str) -> Stage:
-    """Write the configuration into `folder` and say where everything is."""
+def clear(folder: Path) -> Stage:
+    """An empty stage in `folder`: without what another telling left, except its record."""
     folder.mkdir(parents=True, exist_ok=True)
     stage = Stage(
-        folder, folder / "observant-host.toml", folder / "state", folder / "billing-rolled-back"
+        folder,
+        folder / "observant-host.toml",
+        folder / "state",
+        folder / "billing-rolled-back",
+        folder / "ferries.token",
     )
     for leftover in (stage.rollback, *folder.glob("*.log")):
         leftover.unlink(missing_ok=True)
-    stage.config.write_text(_configuration(stage, today, listen))
+    stage.new_token()
     return stage
 
 
-def _configuration(stage: Stage, today: date, listen: str) -> str:
+def configure(stage: Stage, *, today: date, listen: str, ferries_url: str) -> None:
+    """Write the configuration file."""
+
     def quoted(value: object) -> str:
         return json.dumps(str(value))  # a JSON string is a TOML basic string
 
-    return CONFIGURATION.format(
+    text = CONFIGURATION.format(
         state=quoted(stage.state_dir),
         startup=SLOW_S - 0.5,
         listen=quoted(listen),
@@ -108,8 +136,11 @@ def _configuration(stage: Stage, today: date, listen: str) -> str:
         modern_script=quoted(SERVERS / "modern_server.py"),
         legacy_script=quoted(SERVERS / "legacy_server.py"),
         rollback=quoted(stage.rollback),
+        ferries_url=quoted(ferries_url),
+        ferries_token=quoted(stage.token)[1:-1],
         **{
-            f"{name}_log": quoted(stage.folder / f"{name}.log")
+            f"{name}_log": quoted(stage.log(name))
             for name in ("library", "attic", "forecast", "billing")
         },
     )
+    stage.config.write_text(text)

@@ -61,6 +61,7 @@ class Story:
         await self.legacy_allowed()
         await self.legacy_refused()
         await self.late()
+        await self.behind_a_url()
         await self.crash()
         await self.downgrade()
         await self.telemetry()
@@ -97,7 +98,7 @@ class Story:
         return result
 
     async def discovery(self) -> None:
-        self.tell.step("Six servers start; each gets server/discover, and its answer decides")
+        self.tell.step("Seven servers start; each gets server/discover, and its answer decides")
         views = self.host.servers
         self.tell.table(
             ("server", "state", "era", "reason", "tools"),
@@ -106,7 +107,7 @@ class Story:
                 for v in views.values()
             ],
         )
-        for name in ("library", "web", "billing"):
+        for name in ("library", "web", "billing", "ferries"):
             self.promise(
                 f"{name} is modern, by its DiscoverResult",
                 (views[name].state, views[name].reason) == ("ready", "discover_ok"),
@@ -167,6 +168,43 @@ class Story:
             "it never received initialize", "initialize" not in self.stage.asked("forecast")
         )
         await self.call("forecast", town="Vik")
+
+    async def behind_a_url(self) -> None:
+        self.tell.step(
+            "ferries is behind a URL: modern over HTTP, its secret in a file that rotates"
+        )
+        before = self.host.servers["ferries"]
+        self.evidence(before)
+        self.promise(
+            "its era was decided over HTTP",
+            (before.transport, before.era, before.reason) == ("http", "modern", "discover_ok"),
+        )
+        result = await self.call("timetable", harbour="Þorlákshöfn")
+        said = getattr(result, "text", "")
+        self.promise(
+            "headers say what is called, for proxies that read no bodies",
+            "Mcp-Name: timetable" in said and "Mcp-Param-Harbour: =?base64?" in said,
+        )
+        self.tell.line("another secret is in the file, and ferries takes no other any more")
+        old, new = self.stage.token.read_text(), self.stage.new_token()
+        result = await self.call("timetable", harbour="Vik")
+        after = self.host.servers["ferries"]
+        self.promise(
+            "the call after it took the new one, in the same life",
+            getattr(result, "outcome", None) == "ok" and after.generation == before.generation,
+        )
+        asked = self.stage.asked("ferries")
+        self.tell.line(f"what ferries itself was asked: {', '.join(asked)}")
+        self.promise(
+            "it received neither initialize nor a GET",
+            asked and not {"initialize", "GET"} & set(asked),
+        )
+        await self.host.telemetry.flush()
+        record = await asyncio.to_thread(self.stage.record)
+        self.promise(
+            "neither secret is in the record",
+            record and old.encode() not in record and new.encode() not in record,
+        )
 
     async def crash(self) -> None:
         self.tell.step("library crashes: its era dies with the process, discover comes first again")

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 INDENT: Final = "   "
-WIDTH: Final = 97
-"""Sentences are folded so that a step keeps its indent on a terminal of 100 columns."""
+WIDTH: Final = 77
+"""Sentences are folded so that a step keeps its indent on a terminal of 80 columns."""
 
 
 class PlainTeller:
@@ -23,10 +23,11 @@ class PlainTeller:
     def step(self, title: str) -> None:
         self._steps += 1
         self._write("", "line")
-        self._write(f"{self._steps}. {title}", "step")
+        for part in _folded(f"{self._steps}. {title}", hanging=3):
+            self._write(part, "step")
 
     def line(self, text: str) -> None:
-        for part in textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False):
+        for part in _folded(text, hanging=5 if text.startswith("  ->") else 0):
             self._write(INDENT + part, "line")
 
     def table(self, columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
@@ -40,3 +41,14 @@ class PlainTeller:
 
     def promise(self, text: str, *, kept: bool) -> None:
         self._write(f"   {'[ok]' if kept else '[BROKEN]'} {text}", "kept" if kept else "broken")
+
+
+def _folded(text: str, *, hanging: int) -> list[str]:
+    """Lines of at most WIDTH; all but the first indented by `hanging`. Words stay whole."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        subsequent_indent=" " * hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

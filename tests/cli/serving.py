@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from observant_host.demo.stage import SLOW_S, Stage, build
+from observant_host.demo.stage import SLOW_S, Stage, clear, configure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +43,14 @@ class Serving:
 
 
 def stage_in(folder: Path, *, slow: bool = False) -> Stage:
-    """The demo's servers; without `slow` all of them answer at once, and starts are short."""
-    stage = build(folder, today=TOMORROW, listen="127.0.0.1:0")
+    """The demo's child processes; without `slow` all answer at once, and starts are short."""
+    stage = clear(folder)
+    configure(stage, today=TOMORROW, listen="127.0.0.1:0", ferries_url="http://127.0.0.1:9/mcp")
+    text = stage.config.read_text().partition("[servers.ferries]")[0]  # nobody runs it here
     if not slow:
-        text = stage.config.read_text().replace(f'"--slow", "{SLOW_S}", ', "")
-        stage.config.write_text(text.replace("probe_timeout_s = 1.0", "probe_timeout_s = 20"))
+        text = text.replace(f'"--slow", "{SLOW_S}", ', "")
+        text = text.replace("probe_timeout_s = 1.0", "probe_timeout_s = 20")
+    stage.config.write_text(text)
     return stage
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
+import pytest
+
+from observant_host.demo.servers import http_server
 from observant_host.demo.story import Story, excerpt
 from observant_host.demo.telling import PlainTeller
 
@@ -28,6 +33,9 @@ def test_demo_once_shows_everything_and_ends_with_0(tmp_path) -> None:
         "archive is legacy, by a valid answer to initialize",
         "allow_legacy = true",
         "it joined late, as modern",
+        "its era was decided over HTTP",
+        "the call after it took the new one, in the same life",
+        "neither secret is in the record",
         "the era was dropped before the next was decided",
         "refused with was_modern",
         "observant_host_peer_era",
@@ -35,6 +43,53 @@ def test_demo_once_shows_everything_and_ends_with_0(tmp_path) -> None:
     ):
         assert said in out, said
     assert "[BROKEN]" not in out
+    assert max(map(len, out.splitlines())) <= 80 + len(str(tmp_path)), "folded for 80 columns"
+
+
+def test_the_server_behind_a_url_ends_with_the_demo(tmp_path) -> None:
+    """However the demo ends: its stdin is the demo's."""
+    waits = (
+        "import sys; from pathlib import Path; from observant_host.demo.behind_url import serving\n"
+        "from observant_host.demo.stage import SERVERS, clear\n"
+        "stage = clear(Path(sys.argv[1]))\n"
+        "with serving(SERVERS / 'http_server.py', 'ferries', token=stage.token,"
+        " log=stage.log('ferries')) as url: print(url, flush=True); sys.stdin.read()"
+    )
+    demo = subprocess.Popen(
+        [sys.executable, "-c", waits, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with demo:
+        assert demo.stdout is not None
+        url = urlsplit(demo.stdout.readline())
+        with socket.create_connection((url.hostname, url.port), timeout=10) as connection:
+            connection.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 405")
+            demo.kill()
+            assert connection.recv(4096) == b"", "it ended: so its connections did"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (None, None),
+        ("Vik", "Vik"),
+        ("=?base64?w55vcmzDoWtzaMO2Zm4=?=", "Þorlákshöfn"),
+        ("=?base64?w55", "=?base64?w55"),
+    ],
+)
+def test_its_headers_are_read_as_they_are_written(said, expected) -> None:
+    assert http_server.plain(said) == expected
+
+
+def test_it_refuses_what_its_headers_say_otherwise() -> None:
+    meta = {"_meta": {http_server.META + "protocolVersion": http_server.REVISION}}
+    message = {"method": "server/discover", "params": meta}
+    headers = {"MCP-Protocol-Version": http_server.REVISION, "Mcp-Method": "tools/list"}
+    status, code, *_ = http_server.answer("ferries", message, headers)
+    assert (status, code) == (400, -32020)
 
 
 def test_a_broken_promise_is_told_and_remembered() -> None:
