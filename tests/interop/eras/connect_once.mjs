@@ -1,13 +1,16 @@
-// The same with @modelcontextprotocol/client 2.x in its dual-era mode; run in a folder that has the package.
-// connect_once.mjs stdio '["argv", …]'
+// The same with @modelcontextprotocol/client 2.x in its dual-era mode, in a folder that has it.
+// connect_once.mjs stdio '["argv", …]'   or   connect_once.mjs http '"URL"'
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 const require = createRequire(process.cwd() + "/");
 const load = (name) => import(pathToFileURL(require.resolve(name)).href);
-const { Client } = await load("@modelcontextprotocol/client");
+const { Client, StreamableHTTPClientTransport } = await load("@modelcontextprotocol/client");
 const { StdioClientTransport } = await load("@modelcontextprotocol/client/stdio");
 const target = JSON.parse(process.argv[3]);
-const transport = new StdioClientTransport({ command: target[0], args: target.slice(1) });
+const transport =
+  process.argv[2] === "stdio"
+    ? new StdioClientTransport({ command: target[0], args: target.slice(1) })
+    : new StreamableHTTPClientTransport(new URL(target));
 const client = new Client({ name: "eras", version: "1" }, { versionNegotiation: { mode: "auto", probe: { timeoutMs: 10000 } } });
 const began = performance.now();
 const seconds = () => +((performance.now() - began) / 1000).toFixed(2);

@@ -15,11 +15,17 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HERE = Path(__file__).parent
-ANSWERS = [
+LIMIT_S = 70
+"""The longest row takes 25 s by itself; the rest is a machine with other work."""
+STDIO = [
     "ok",
     "-32601",
     "-32603",
@@ -40,6 +46,26 @@ ANSWERS = [
     "bad init: future version",
     "bad init: silent",
 ]
+HTTP = [
+    "ok",
+    "400",
+    "400 -32601",
+    "400 -32020",
+    "400 -32021",
+    "404",
+    "401",
+    "403",
+    "405",
+    "429",
+    "500",
+    "503",
+    "200 -32603",
+    "reset",
+    "slow 12 s",
+]
+ANSWERS = [*(("stdio", one) for one in STDIO), *(("http", one) for one in HTTP)]
+"""(transport, answer): for stdio scripted_stdio.py, for HTTP scripted_http.py."""
+
 SHORT = {
     "server/discover": "discover",
     "notifications/initialized": "initialized",
@@ -47,52 +73,72 @@ SHORT = {
 }
 
 
-def command(client: str, target: list[str], options: argparse.Namespace) -> list[str]:
+def command(
+    client: str, transport: str, target: list[str] | str, options: argparse.Namespace
+) -> list[str]:
     if client == "ts":
-        return ["node", str(HERE / "connect_once.mjs"), "stdio", json.dumps(target)]
+        return ["node", str(HERE / "connect_once.mjs"), transport, json.dumps(target)]
     python = {"mcp": options.python_mcp, "fastmcp": options.python_fastmcp}.get(client)
-    return [python or sys.executable, str(HERE / "connect_once.py"), client, json.dumps(target)]
+    script = str(HERE / "connect_once.py")
+    return [python or sys.executable, script, client, transport, json.dumps(target)]
 
 
-def run_one(client: str, answer: str, options: argparse.Namespace) -> dict[str, Any]:
-    """One row: {"client", "answer", "wire": [methods received], "era" | "error", "s"}."""
+@contextmanager
+def target_of(transport: str, answer: str, log: Path) -> Iterator[list[str] | str]:
+    """argv of a stdio server that the client starts, or the URL of one that runs in the block."""
+    server = str(HERE / f"scripted_{transport}.py")
+    argv = [sys.executable, "-I", "-S", server, "--case", answer, "--log", str(log)]
+    if transport == "stdio":
+        yield argv
+        return
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        process.terminate()
+
+
+def run_one(
+    client: str, transport: str, answer: str, options: argparse.Namespace
+) -> dict[str, Any]:
+    """One row: {"client", "transport", "answer", "wire": [methods received], "era" | "error", "s"}.
+
+    A GET or DELETE is in `wire` by that name.
+    """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "wire.log"
         log.touch()
-        server = str(HERE / "scripted_stdio.py")
-        target = [sys.executable, "-I", "-S", server, "--case", answer, "--log", str(log)]
-        try:
-            done = subprocess.run(
-                command(client, target, options),
-                capture_output=True,
-                text=True,
-                timeout=70,
-                cwd=options.node_folder if client == "ts" else None,
-                check=False,
-            )
-            lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-            result = (
-                json.loads(lines[-1][7:]) if lines else {"error": "crash: " + done.stderr[-300:]}
-            )
-        except subprocess.TimeoutExpired:
-            result = {"error": "hung over 70 s"}
+        with target_of(transport, answer, log) as target:
+            result = _result_of(command(client, transport, target, options), client, options)
         wire = log.read_text().split()
-    return {"client": client, "answer": answer, "wire": wire, **result}
+    return {"client": client, "transport": transport, "answer": answer, "wire": wire, **result}
+
+
+def _result_of(argv: list[str], client: str, options: argparse.Namespace) -> dict[str, Any]:
+    folder = options.node_folder if client == "ts" else None
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=LIMIT_S, cwd=folder, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"hung over {LIMIT_S} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    return json.loads(lines[-1][7:]) if lines else {"error": "crash: " + done.stderr[-300:]}
 
 
 def table(rows: list[dict[str, Any]], clients: list[str]) -> str:
     out = [
-        "| answer to server/discover | " + " | ".join(clients) + " |",
-        "|---|" + "---|" * len(clients),
+        "| | answer to server/discover | " + " | ".join(clients) + " |",
+        "|---|---|" + "---|" * len(clients),
     ]
-    for answer in ANSWERS:
+    found = {(row["client"], row["transport"], row["answer"]): row for row in rows}
+    for transport, answer in ANSWERS:
         cells = []
         for client in clients:
-            row = next(r for r in rows if (r["client"], r["answer"]) == (client, answer))
+            row = found[client, transport, answer]
             verdict = f"**{row['era']}**" if "era" in row else row["error"].replace("|", "/")
             wire = ", ".join(SHORT.get(method, method) for method in row["wire"])
             cells.append(f"{verdict} ({row.get('s', '?')} s; {wire})")
-        out.append(f"| {answer} | " + " | ".join(cells) + " |")
+        out.append(f"| {transport} | {answer} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
 
@@ -106,7 +152,7 @@ def main() -> None:
     parser.add_argument("--out")
     options = parser.parse_args()
     clients = options.clients.split(",")
-    jobs = [(client, answer) for client in clients for answer in ANSWERS]
+    jobs = [(client, *answer) for client in clients for answer in ANSWERS]
     with ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(lambda job: run_one(*job, options), jobs))
     if options.out:
