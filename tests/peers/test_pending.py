@@ -256,3 +256,28 @@ def test_a_request_is_only_ever_matched_by_its_exact_id(replies: list[tuple[Id, 
             assert type(request_id) is int
             assert verdict.entry.id == request_id == verdict.entry.waiter
     assert len(pending) == 10 - len(settled)
+
+
+def test_a_reply_on_a_response_belongs_to_its_request_or_fails_it() -> None:
+    pending: Pending[str] = Pending()
+    for name in ("one", "two", "three", "four"):
+        number = pending.next_id()
+        pending.open(number, "tools/call", expires=math.inf, waiter=name)
+    matched = pending.match(Result(1, Raw(b"{}")), now=0.0, answers=1)
+    assert isinstance(matched, Matched)
+    for message, answers, said in (
+        (Error(None, -32600, "no"), 2, "names no request"),
+        (Result(4, Raw(b"{}")), 3, "the reply's id is 4, which is not the number 3"),
+        (Result("4", Raw(b"{}")), 4, "the reply's id is '4'"),
+    ):
+        failed = pending.match(message, now=0.0, answers=answers)
+        assert isinstance(failed, FailOne)
+        assert (failed.entry.id, said in failed.problem) == (answers, True)
+    assert len(pending) == 0
+
+
+def test_a_reply_to_another_request_on_the_response_to_a_closed_one_is_misdirected() -> None:
+    pending: Pending[str] = Pending()
+    pending.open(pending.next_id(), "tools/call", expires=math.inf, waiter="one")
+    assert pending.match(Result(1, Raw(b"{}")), now=0.0, answers=7) == Orphan("misdirected")
+    assert len(pending) == 1
