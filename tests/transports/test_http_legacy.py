@@ -257,7 +257,7 @@ async def test_open_requests_end_with_the_life_before_the_server_is_told(making:
         await exchange.gone()
 
     async with HttpPeer(Server(DELETE=hang, **{"tools/call": hang})) as peer:
-        transport, recorder = await begun(making, peer)
+        transport, recorder = await begun(making, peer, shutdown_timeout_s=0.2)
         transport.send(legacy(2), expires=FAR)
         await peer.until(lambda peer: "tools/call" in peer.methods)
         closing = asyncio.ensure_future(transport.close())

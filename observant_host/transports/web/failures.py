@@ -32,6 +32,9 @@ BODY_BYTES: Final = 64 * 1024
 SHOWN_CHARS: Final = 200
 """Of a body in one sentence."""
 
+READ_BYTES: Final = 16 * 1024
+"""Of a body looked at for that: the title of a page stands near its beginning."""
+
 
 class Failures:
     """Makes the failures of one server's exchanges."""
@@ -91,7 +94,7 @@ class Failures:
 
     def excerpt(self, body: bytes, content_type: str) -> str:
         """A short masked text of a body: of a page its title only."""
-        text = body[: 4 * BODY_BYTES].decode("utf-8", "replace")
+        text = body[:READ_BYTES].decode("utf-8", "replace")
         if "html" in content_type or text.lstrip()[:1] == "<":
             text = page_title(text)
         return " ".join(self._masker.text(text).split())[:SHOWN_CHARS]
@@ -155,10 +158,10 @@ def readable(value: str | None) -> str | None:
 
 def page_title(html: str) -> str:
     """What an HTML page says, in one line: its title, else its text without marks."""
-    title = re.search(r"<title[^>]*>(.{0,400}?)</title", html, re.IGNORECASE | re.DOTALL)
+    title = re.search(r"<title[^<>]{0,200}>([^<]{1,400})<", html, re.IGNORECASE)
     if title and title[1].strip():
         return title[1]
-    return re.sub(r"<[^>]{0,1000}>", " ", html)
+    return re.sub(r"<[^<>]{0,1000}>", " ", html)
 
 
 def _phrase(status: int) -> str:
