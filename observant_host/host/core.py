@@ -237,7 +237,13 @@ class Core:
             remember=keep,
         )
         self.fleet = Fleet(self.around, tuple(plan.servers))
-        self.router = Router(self.store, self.fleet, telemetry=self.telemetry, clock=plan.clock)
+        self.router = Router(
+            self.store,
+            self.fleet,
+            telemetry=self.telemetry,
+            clock=plan.clock,
+            masker=plan.masker,
+        )
         self.telemetry.watch_peers(
             lambda: snapshots(
                 self.fleet,

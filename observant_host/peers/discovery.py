@@ -95,6 +95,7 @@ class _Growing:
     def __init__(self, life: Life, *, tool_filter: ToolFilter, previous: Listing | None) -> None:
         self._server = life.server.name
         self._clock = life.clock
+        self._mask = life.masker.text
         self._tasks_offered = _offers_tasks(life)
         self._mirrors = life.headers is not None and isinstance(life.era, ModernEra)
         self._filter = tool_filter
@@ -165,6 +166,14 @@ class _Growing:
         if not want.optional:
             self._excluded.extend(one for one in before.excluded if one.kind == want.kind)
 
+    def _told(self, left_out: Excluded) -> Excluded:
+        """It is only talked about: without the secrets that the server was given."""
+        return msgspec.structs.replace(
+            left_out,
+            local_name=self._mask(left_out.local_name),
+            detail=self._mask(left_out.detail),
+        )
+
     def listing(self) -> Listing:
         """What it has become."""
         return Listing(
@@ -172,8 +181,8 @@ class _Growing:
             tools=self._kept.get("tools", ()),
             prompts=self._kept.get("prompts", ()),
             resources=self._kept.get("resources", ()) + self._kept.get("resourceTemplates", ()),
-            excluded=tuple(self._excluded),
-            truncated="; ".join(self._marks) or None,
+            excluded=tuple(map(self._told, self._excluded)),
+            truncated=self._mask("; ".join(self._marks)) or None,
             complete=self._complete,
             read_s=self._clock.monotonic(),
             fresh_until_s=first_to_expire(self._fresh_until),

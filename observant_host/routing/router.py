@@ -16,10 +16,11 @@ from observant_host.decisions.routes import (
     find_resource,
     find_tool,
 )
-from observant_host.errors import InvalidCall
+from observant_host.errors import CallError, InvalidCall
 from observant_host.routing.arguments import as_object, check_deadline, check_log_level
 from observant_host.routing.refusals import no_route, shown, unroutable
 from observant_host.routing.routed import Asked, PeerLookup, Routed, Target
+from observant_host.telemetry.masking import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from observant_host.decisions.catalogue import EntryKind
     from observant_host.decisions.routes import NoRoute
-    from observant_host.errors import CallError
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.routing.call_result import CallResult
     from observant_host.routing.catalogue_store import CatalogueStore
@@ -46,8 +46,15 @@ class Router:
     """
 
     def __init__(
-        self, store: CatalogueStore, peers: PeerLookup, *, telemetry: Telemetry, clock: Clock
+        self,
+        store: CatalogueStore,
+        peers: PeerLookup,
+        *,
+        telemetry: Telemetry,
+        clock: Clock,
+        masker: Masker | None = None,
     ) -> None:
+        self._masker = masker or Masker()
         self._store = store
         self._peers = peers
         self._telemetry = telemetry
@@ -187,7 +194,11 @@ class Router:
             except InvalidCall as error:
                 target = error
         routed = Routed(asked, telemetry=self._telemetry, clock=self._clock)
-        return await routed.run(target, self._peers, written)
+        try:
+            return await routed.run(target, self._peers, written)
+        except CallError as error:
+            error.args = (self._masker.text(str(error)),)  # it may repeat what a server said
+            raise
 
     def _aim(self, found: ToolEntry | PromptEntry | NoRoute, kind: EntryKind) -> Target | CallError:
         match found:

@@ -97,5 +97,13 @@ def _digest(name: str, token: Token) -> str:
         else:
             secret = os.environ[token.env or ""]
     except (OSError, KeyError, UnicodeDecodeError) as error:
-        raise ConfigError([f"tokens.{name}: its secret cannot be read: {error}"]) from None
+        raise ConfigError([_unreadable(name, token, error)]) from None
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _unreadable(name: str, token: Token, error: Exception) -> str:
+    """Says nothing of the value: where a path or a variable belongs, a token may have been put."""
+    key = "file" if token.file is not None else "env"
+    why = error.strerror if isinstance(error, OSError) else type(error).__name__
+    what = "a readable file" if key == "file" else "a variable that is set"
+    return f"tokens.{name}.{key}: its secret cannot be read ({why}); it must name {what}"

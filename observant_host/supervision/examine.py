@@ -190,9 +190,10 @@ def _examination(record: PeerRecord, around: Surroundings, *, elapsed_s: float) 
 def _suggestion(record: PeerRecord, revision: str, around: Surroundings) -> Suggestion:
     today = datetime.fromtimestamp(around.now_s(), UTC).date()
     revisions = [revision]
-    if record.view().transport == "sse" and revision != HTTP_SSE_REVISION:
+    view = record.view()
+    if view.transport == "sse" and revision != HTTP_SSE_REVISION:
         revisions.append(HTTP_SSE_REVISION)  # without it HTTP+SSE is not tried
-    info = record.life.server_info if record.life is not None else None
+    info = view.server_info
     who = f"{info['name']} {info['version']}" if info is not None else record.server.name
     return Suggestion(
         server=record.server.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -33,6 +33,9 @@ SETTLING: Final = frozenset(
     }
 )
 """What ends the wait for a server at start: it listed, was refused, or failed."""
+
+MAX_DEPTH: Final = 32
+"""Of what a server says of itself; deeper is left out."""
 
 Layer = Literal["ok", "waiting", "failing", "down", "off", "unknown"]
 
@@ -209,8 +212,10 @@ class PeerRecord:
             generation=self.generation,
             allow_legacy=self.allowed,
             fingerprint=self.server.fingerprint,
-            server_info=life.server_info if life is not None else None,
-            capabilities=life.capabilities if life and self.era is not Era.UNKNOWN else None,
+            server_info=self._masked(life.server_info) if life is not None else None,
+            capabilities=self._masked(life.capabilities)
+            if life and self.era is not Era.UNKNOWN
+            else None,
             tools=len(self.listing.tools) if self.listing is not None else 0,
             layers=self._layers(),
             evidence=self.evidence,
@@ -225,6 +230,10 @@ class PeerRecord:
             return self.server.transport
         return life.transport.kind
 
+    def _masked(self, told: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """What a server says of itself, without the secrets that it was given."""
+        return None if told is None else _cleaned(told, self._around.masker.text)
+
     def _layers(self) -> Layers:
         alive = self.life is not None and self.life.end is None
         waiting = self.status.state is PeerState.STARTING
@@ -238,6 +247,20 @@ class PeerRecord:
             listing=self.listing_layer,
             last_call=self.last_call,
         )
+
+
+def _cleaned(value: Any, clean: Callable[[str], str], depth: int = 0) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case dict() | list() if depth == MAX_DEPTH:
+            return "…"
+        case dict():
+            return {clean(key): _cleaned(one, clean, depth + 1) for key, one in value.items()}
+        case list():
+            return [_cleaned(one, clean, depth + 1) for one in value]
+        case _:
+            return value
 
 
 def unstarted(server: ServerConfig) -> ServerView:

@@ -74,7 +74,7 @@ def plant_broken(folder: Path) -> Path:
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """Variables for a child that uses the planted configuration, and no file of the user's."""
     own = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"), **VARIABLES, **more}
-    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
     return {**kept, "XDG_CONFIG_HOME": str(folder / "config"), **own}
 
 
@@ -149,4 +149,5 @@ env = {{ A = "{SECRETS["env literal"]}", B = "${{CANARY_NOWHERE}}" }}
 sha256 = "{SECRETS["token"]}"
 [tokens.file]
 file = "{SECRETS["token file"]}"
+scopes = ["read"]
 """
