@@ -49,7 +49,7 @@ def uv() -> Path:
     """The uv beside this interpreter, on PATH, or installed into the cache folder."""
     beside = Path(sys.executable).parent / "uv"
     found = str(beside) if beside.exists() else shutil.which("uv")
-    return Path(found) if found else _provided("uv-tool", b"uv>=0.8", _uv_tool) / "bin/uv"
+    return Path(found) if found else provided("uv-tool", b"uv>=0.8", _uv_tool) / "bin/uv"
 
 
 def python_with(name: str) -> Path:
@@ -57,10 +57,10 @@ def python_with(name: str) -> Path:
     lock = HERE / "locks" / f"{name}.txt"
 
     def install(folder: Path) -> None:
-        _run(str(uv()), "venv", "-q", "--python", sys.executable, str(folder))
-        _run(str(uv()), "pip", "sync", "-q", "--python", str(folder / "bin/python"), str(lock))
+        run(str(uv()), "venv", "-q", "--python", sys.executable, str(folder))
+        run(str(uv()), "pip", "sync", "-q", "--python", str(folder / "bin/python"), str(lock))
 
-    return _provided(name, lock.read_bytes(), install) / "bin/python"
+    return provided(name, lock.read_bytes(), install) / "bin/python"
 
 
 def node_folder(source: Path) -> Path:
@@ -72,12 +72,12 @@ def node_folder(source: Path) -> Path:
         for path in files:
             shutil.copy(path, folder)
         command = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-        _run(*command, cwd=folder)
+        run(*command, cwd=folder)
 
-    return _provided(source.name, b"".join(path.read_bytes() for path in files), install)
+    return provided(source.name, b"".join(path.read_bytes() for path in files), install)
 
 
-def _provided(name: str, recipe: bytes, install: Callable[[Path], None]) -> Path:
+def provided(name: str, recipe: bytes, install: Callable[[Path], None]) -> Path:
     """The folder made by `install` from `recipe`; whole, or made anew. One process at a time."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     digest = hashlib.sha256(recipe + version.encode()).hexdigest()[:12]
@@ -100,11 +100,12 @@ def _alone(name: str) -> Iterator[None]:
 
 
 def _uv_tool(folder: Path) -> None:
-    _run(sys.executable, "-m", "venv", str(folder))
-    _run(str(folder / "bin/pip"), "install", "-q", "uv>=0.8")
+    run(sys.executable, "-m", "venv", str(folder))
+    run(str(folder / "bin/pip"), "install", "-q", "uv>=0.8")
 
 
-def _run(*argv: str, cwd: Path | None = None) -> None:
+def run(*argv: str, cwd: Path | None = None) -> None:
+    """Run an installer to its end; raises RuntimeError with what it said."""
     done = subprocess.run(
         argv, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, cwd=cwd, check=False
     )
