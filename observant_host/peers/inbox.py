@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from observant_host.peers.notices import Notices
     from observant_host.peers.server_requests import ServerRequests
-    from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
     from observant_host.transports.base import Answering, End, NoiseKind
@@ -95,6 +95,8 @@ class Inbox:
         self._masker = masker
         self._clock = clock
         self.end: Latch[End] = Latch()
+        self.cut_off: TraceContext | None = None
+        """The oldest request that the end left unanswered: what the life may have died of."""
         self.stirred = Signal()
         self._noise_kept: bytes | None = None
         self.first_output_at: float | None = None
@@ -165,6 +167,8 @@ class Inbox:
             return
         for entry in self._pending.close():
             if isinstance(entry.waiter, OpenCall):
+                if self.cut_off is None and entry.waiter.delivery == "sent_no_reply":
+                    self.cut_off = entry.waiter.context
                 entry.waiter.fail(endings.life_ended(self._server, end, entry.waiter.delivery))
         self._server_requests.close()
         self._rules.over()

@@ -324,7 +324,10 @@ class PeerSupervisor(Calling):
         reason: Reason | None = None,
     ) -> Next:
         """End (or notice the end of) the life, drop its era, and say what comes when."""
+        life = self.record.life
         end = await self._lives.end(detail or "its process or connection ended")
+        if life is not None and life.inbox.cut_off is not None:
+            self._trail.call_failed(life.inbox.cut_off)
         self._why_ended = detail or _sentence(end)
         coming = self._restart(why, end, uptime_s=uptime_s)
         lost = Cause.PROCESS if self.server.transport == "stdio" else Cause.NETWORK

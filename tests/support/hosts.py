@@ -31,6 +31,10 @@ QUICK: dict[str, Any] = {
 }
 
 
+NEVER_AGAIN: dict[str, Any] = {"restart_initial_s": 600.0, "restart_max_s": 600.0}
+"""Left alone after its first death, until a person acts."""
+
+
 def quick_host(**keys: Any) -> tuple[Host, list[Finished]]:
     """A host that keeps nothing, and the list of what it tells."""
     telemetry, told = setup.capturing()
