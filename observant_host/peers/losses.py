@@ -49,7 +49,9 @@ def of_request(
     said = message_in(error)
     if isinstance(said, jsonrpc.Error) and (said.id is None or _is_ours(said.id, request_id)):
         return endings.rpc_error(said, masker)
-    return _unavailable(server, error)
+    loss = _unavailable(server, error)
+    loss.__cause__ = error
+    return loss
 
 
 REFUSALS: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS, *MODERN_ERRORS})

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+OF_URLS = ("headers", "headers_command", "transport", "ca_bundle")
+
+
 def add_url(host: Host, name: str, url: str, **keys: Any) -> None:
-    """Add a server behind a URL; `headers`, `headers_command` and `transport` are the URL's."""
-    own = {key: keys.pop(key) for key in ("headers", "headers_command", "transport") if key in keys}
+    """Add a server behind a URL; some of the `keys` are the URL's."""
+    own = {key: keys.pop(key) for key in OF_URLS if key in keys}
     host.add_server(name, HttpServer(url, **own), **{**QUICK, **keys})
 
 

@@ -307,3 +307,54 @@ async def test_a_method_that_a_modern_server_does_not_know_is_unsupported_and_no
                 await host.call_tool("t", {})
             view = host.servers["s"]
             assert (view.state, view.era, view.generation) == ("ready", "modern", 1)
+
+
+async def test_an_old_server_asks_while_its_call_waits_and_is_answered(tmp_path: Path) -> None:
+    async def roots(_request: Any) -> dict[str, Any]:
+        return {"roots": [{"uri": "file:///here"}]}
+
+    log = tmp_path / "log"
+    for form in ("json", "sse"):
+        host, _ = quick_host(on_roots=roots)
+        async with serving(era="legacy", tools="request", answers=form, log=log) as web:
+            add_url(host, "s", web.url, allow_legacy=True)
+            async with host:
+                result = await host.call_tool("request", {"method": "roots/list"})
+                assert "file:///here" in result.text
+
+
+async def test_an_old_server_says_on_its_stream_that_its_list_changed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    host, _ = quick_host()
+    async with serving(era="legacy", tools="echo,push", log=log) as web:
+        add_url(host, "s", web.url, allow_legacy=True)
+        async with host:
+            await host.call_tool("push", {"kind": "tools"})
+            await seen(log, "tools/list", 2)
+
+
+async def test_a_server_that_only_asks_for_a_pause_is_still_there() -> None:
+    async def calls(exchange: Exchange) -> None:
+        limited.append(exchange.seen)
+        await exchange.empty(502)
+
+    limited: list[Any] = []
+    behave, _ = modern(calls)
+
+    async def limiting(exchange: Exchange) -> None:
+        if limited and exchange.seen.method == "server/discover":
+            await exchange.empty(429, Retry_After=1)
+        else:
+            await behave(exchange)
+
+    host, told = quick_host()
+    async with HttpPeer(limiting) as peer:
+        add_url(host, "s", peer.url)
+        async with host:
+            with pytest.raises(Unavailable, match="502"):
+                await host.call_tool("t", {})
+            await peer.until(lambda peer: peer.methods.count("server/discover") == 2)
+            with pytest.raises(Unavailable, match="502"):
+                await host.call_tool("t", {})
+            assert host.servers["s"].state == "ready"
+    assert facts(told, PeerRestart) == []
