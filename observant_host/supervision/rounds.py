@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.decisions.era import Permission
+from observant_host.decisions.era_sentences import sentence
 from observant_host.decisions.permission import Verdict, permission
 from observant_host.decisions.terms import Cause, Direction, Era, Reason, Trigger
 from observant_host.peers.negotiation import negotiate
@@ -30,6 +31,12 @@ _REFUSALS: Final[Mapping[Permission, Reason | None]] = {
     Permission.MISMATCH: Reason.ALLOWANCE_MISMATCH,
     Permission.REFUSED: Reason.WAS_MODERN,
 }
+
+_ANOTHER_REVISION: Final = (
+    "{server} is configured as HTTP+SSE, the transport of {sse}, but only {allowed} is allowed, so"
+    ' nothing was sent to it. Add "{sse}" to `allow_legacy` in [servers.{server}], or leave'
+    " `transport` out."
+)
 
 
 class Rounds:
@@ -82,6 +89,14 @@ class Rounds:
         refusal = self.refusal()
         old = HTTP_SSE_REVISION in self.verdict.revisions
         return refusal if refusal is not None or old else Reason.LEGACY_UNSUPPORTED_REVISION
+
+    def why_not_sse(self, reason: Reason) -> str:
+        """The sentence for a person on such a refusal."""
+        name, era = self._server.name, self._server.era
+        if reason is Reason.LEGACY_UNSUPPORTED_REVISION:
+            allowed = ", ".join(era.allow_legacy)
+            return _ANOTHER_REVISION.format(server=name, allowed=allowed, sse=HTTP_SSE_REVISION)
+        return sentence(reason, server=name, allowed=era.allow_legacy, expires=era.legacy_expires)
 
     async def run(
         self,

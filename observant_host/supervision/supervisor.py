@@ -246,12 +246,7 @@ class PeerSupervisor(Calling):
 
     def _refused(self, reason: Reason, trigger: Trigger) -> Next:
         """HTTP+SSE knows no modern server, so without an allowance there is nothing to ask."""
-        detail = sentence(
-            reason,
-            server=self.server.name,
-            allowed=self.server.era.allow_legacy,
-            expires=self.server.era.legacy_expires,
-        )
+        detail = self._rounds.why_not_sse(reason)
         cause = cause_of(reason, transport=self.server.transport)
         self._rounds.conclude(reason, trigger=trigger, detail=detail)
         self.peer.detach(detail, fault="policy")

@@ -251,6 +251,20 @@ async def test_transport_http_never_gets_and_transport_sse_never_posts_to_the_ur
     assert received(second, "server/discover") == []
 
 
+async def test_http_sse_with_an_allowance_for_another_revision_says_which_one_is_missing(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    host, _ = quick_host()
+    async with serving(old_sse=True, era="legacy", log=log) as web:
+        add_url(host, "sse", web.url, transport="sse", allow_legacy=["2025-11-25"])
+        async with host:
+            view = host.servers["sse"]
+            assert view.reason == "legacy_unsupported_revision"
+            assert 'Add "2024-11-05" to `allow_legacy` in [servers.sse]' in view.detail
+    assert asked(log) == []
+
+
 async def test_http_sse_without_a_standing_allowance_is_not_even_connected(tmp_path: Path) -> None:
     log = tmp_path / "log"
     host, _ = quick_host()
