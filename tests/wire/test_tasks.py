@@ -54,6 +54,12 @@ def test_input_is_read_only_while_it_is_waited_for() -> None:
     assert isinstance(parse_task(raw(status="input_required", inputRequests={"a": {}})), str)
 
 
+@pytest.mark.parametrize("result", [b"[]", b"null", b"5", b"[" * 5000 + b"]" * 5000])
+def test_a_completed_task_has_a_result_object(result: bytes) -> None:
+    data = Raw(b'{"taskId":"t","status":"completed","result":%b}' % result)
+    assert isinstance(parse_task(data), str)
+
+
 @given(st.binary(max_size=60))
 def test_anything_at_all_is_a_task_or_a_sentence(data: bytes) -> None:
     assert isinstance(parse_task(Raw(data)), Task | str)
