@@ -16,7 +16,6 @@ import anyio
 
 from observant_host.decisions import backoff, restart
 from observant_host.decisions.era import cause_of
-from observant_host.decisions.era_sentences import sentence
 from observant_host.decisions.peer_states import Happened
 from observant_host.decisions.terms import OUTAGES, Cause, PeerState, Reason, RestartReason, Trigger
 from observant_host.errors import TransportError
