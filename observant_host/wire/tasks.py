@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.wire.messages import EmbeddedRequest, parse_input_required
-from observant_host.wire.values import decode_value
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -94,10 +93,8 @@ def _requests(fields: _Fields) -> Mapping[str, EmbeddedRequest] | str:
 
 
 def _is_object(raw: Raw) -> bool:
-    try:
-        return isinstance(decode_value(raw), dict)
-    except (ValueError, RecursionError):
-        return False
+    """It is a part of valid JSON, so its first byte tells."""
+    return bytes(raw).lstrip()[:1] == b"{"
 
 
 def _milliseconds(value: Any) -> float | None:
