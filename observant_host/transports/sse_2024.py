@@ -262,6 +262,7 @@ class SseTransport:
         client, where, out = self._client, self._where.value, exchange.out
         if client is None or not isinstance(where, URL):
             return
+        exchange.harmless = out.request_id is None  # a lost POST may have been taken all the same
         try:
             reply = await client.ask(
                 "POST",

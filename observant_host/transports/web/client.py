@@ -1,6 +1,7 @@
 """Requests to one server: its credentials, its redirects, its proxy, and never another origin.
 
-Source: MCP 2026-07-28 basic/transports/streamable-http; RFC 9110 15.4 Redirection.
+Source: MCP 2026-07-28 basic/transports/streamable-http; RFC 9110 15.4 Redirection; RFC 9112 9.3.1
+Retrying Requests.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 from yarl import URL
 
-from observant_host.errors import HostError, TransportError
+from observant_host.errors import HostError, HttpFailure, TransportError
 from observant_host.transports.web.connections import PASSAGE, Connector
 from observant_host.transports.web.failures import Failures, shown
 from observant_host.transports.web.proxies import proxy_for
@@ -24,7 +25,6 @@ from observant_host.transports.web.tls import trust
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from observant_host.errors import HttpFailure
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
@@ -96,7 +96,7 @@ class WebClient:
         target, renewed = url or self.url, False
         for _ in range(MAX_HOPS + 1):
             given = await self._authorisation(target)
-            reply = await self._once(
+            reply = await self._asked(
                 verb, target, _merged(self._from_url, given, headers), frame, passage, apart=apart
             )
             if reply.status == 401 and not renewed and await self._renewed(given):
@@ -112,6 +112,26 @@ class WebClient:
         """Close every connection; open streams end."""
         await self._calls.close()
         await self._streams.close()
+
+    async def _asked(
+        self,
+        verb: str,
+        url: URL,
+        headers: Mapping[str, str],
+        frame: bytes | None,
+        passage: Passage,
+        *,
+        apart: bool,
+    ) -> Reply:
+        """Once more, by a new connection, where a reused one broke and twice is harmless."""
+        try:
+            return await self._once(verb, url, headers, frame, passage, apart=apart)
+        except HttpFailure as failure:
+            harmless = passage.harmless or verb != "POST"
+            if failure.kind != "reset" or not (passage.reused and harmless):
+                raise
+        passage.fresh = True
+        return await self._once(verb, url, headers, frame, passage, apart=apart)
 
     async def _once(
         self,

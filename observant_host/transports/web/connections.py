@@ -10,6 +10,7 @@ Source: RFC 9112 9.3.1 Retrying Requests; RFC 9110 9.2.2 Idempotent Methods.
 
 from __future__ import annotations
 
+import math
 import select
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -34,7 +35,8 @@ KEEPALIVE_S: Final = 4.0
 """Common servers close an idle connection after 5 s or more: we do it first."""
 
 DISTRUST_S: Final = 60.0
-"""After a reused connection broke under a request, none is reused for this long."""
+"""After a reused connection broke under a request, none is reused for this long. Where that happens
+again it is how the server is: then none is reused any more."""
 
 
 class Expired(Exception):
@@ -45,13 +47,17 @@ class Passage:
     """What is known of one exchange's way to the server.
 
     `started` once any byte may have left; `connected` the same for the present attempt, `reused`
-    if its connection had served before. `expires` in monotonic seconds.
+    if its connection had served before. `fresh`: it must not have. `harmless`: doing it twice
+    changes nothing, so where a reused connection broke it is sent once more. `expires` in
+    monotonic seconds.
     """
 
-    __slots__ = ("connected", "expires", "reused", "started")
+    __slots__ = ("connected", "expires", "fresh", "harmless", "reused", "started")
 
-    def __init__(self, *, expires: float) -> None:
+    def __init__(self, *, expires: float, fresh: bool = False, harmless: bool = False) -> None:
         self.expires = expires
+        self.fresh = fresh
+        self.harmless = harmless
         self.started = False
         self.connected = False
         self.reused = False
@@ -79,11 +85,12 @@ class Connector(aiohttp.TCPConnector):
         self._peer = peer
         self._telemetry = telemetry
         self._clock = clock
-        self._distrusted_until = -1.0
+        self._distrusted_until = -math.inf
 
     def distrust(self) -> None:
         """A reused connection broke under a request: others may break in the same way."""
-        self._distrusted_until = self._clock.monotonic() + DISTRUST_S
+        first = self._distrusted_until == -math.inf
+        self._distrusted_until = self._clock.monotonic() + DISTRUST_S if first else math.inf
 
     async def connect(
         self,
@@ -95,7 +102,7 @@ class Connector(aiohttp.TCPConnector):
         while True:
             passage.reused = True
             connection = await super().connect(req, traces, timeout)
-            if not passage.reused or self._reusable(connection):
+            if not passage.reused or (not passage.fresh and self._reusable(connection)):
                 break
             connection.close()
         if passage.expires <= self._clock.monotonic() and not passage.started:

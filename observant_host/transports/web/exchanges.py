@@ -25,6 +25,21 @@ if TYPE_CHECKING:
 MAX_EXCHANGES: Final = 1024
 """Calls in flight are bounded far below this; more means that notifications pile up."""
 
+HARMLESS: Final = frozenset(
+    {
+        "ping",
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/get",
+        "completion/complete",
+    }
+)
+"""Requests that change nothing. So do messages without an id: a second one is ignored."""
+
 QUEUE_MESSAGES: Final = 2
 """Of the largest size, may wait for a connection: the memory that one stuck server can hold."""
 
@@ -35,7 +50,11 @@ class Exchange(Passage):
     __slots__ = ("out", "session_id", "task", "timer")
 
     def __init__(self, out: Outbound, *, expires: float) -> None:
-        super().__init__(expires=expires)
+        super().__init__(
+            expires=expires,
+            fresh=out.method == "initialize",  # a life has one, which no stale connection may cost
+            harmless=out.request_id is None or out.method in HARMLESS,
+        )
         self.out = out
         self.session_id: str | None = None
         self.task: asyncio.Task[None] | None = None
