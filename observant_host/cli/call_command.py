@@ -13,6 +13,7 @@ from observant_host.cli.main import EXIT_BY_OUTCOME
 from observant_host.cli.options import (
     command,
     config_option,
+    deadline_option,
     json_option,
     pass_screen,
     standalone_option,
@@ -22,6 +23,8 @@ from observant_host.cli.words import milliseconds
 from observant_host.errors import InvalidCall
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from observant_host.cli.output import Screen
     from observant_host.cli.source import Source
 
@@ -37,12 +40,7 @@ if TYPE_CHECKING:
 )
 @click.argument("name")
 @click.option("--args", "given", default="{}", help="A JSON object, @FILE, or - for stdin.")
-@click.option(
-    "--deadline",
-    "deadline_s",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Seconds for the whole call.",
-)
+@deadline_option
 @json_option
 @standalone_option
 @config_option
@@ -70,6 +68,11 @@ def call(
         return await source.call(name, arguments, deadline_s=deadline_s)
 
     raw = session.ask(once, standalone=standalone, only=owner_of(name, session))
+    return show_one(screen, raw, as_json=as_json)
+
+
+def show_one(screen: Screen, raw: bytes, *, as_json: bool) -> int:
+    """One call's document, for a machine or a person; its exit code."""
     document: dict[str, Any] = msgspec.json.decode(raw)
     if as_json:
         screen.json(msgspec.Raw(raw))
@@ -125,14 +128,19 @@ def show(screen: Screen, document: dict[str, Any]) -> None:
 
 
 def content_lines(result: dict[str, Any]) -> list[str]:
-    """What a person can read of a tool result; blocks that are no text are named."""
+    """What a person can read of a result; blocks that are no text are named."""
     lines = []
-    for block in result.get("content") or ():
+    for block in blocks(result):
         match block:
             case {"type": "text", "text": str(text)}:
                 lines.append(text)
-            case {"type": "resource", "resource": {"text": str(text)}}:
+            case {"type": "resource", "resource": {"text": str(text)}} | {
+                "uri": _,
+                "text": str(text),
+            }:
                 lines.append(text)
+            case {"uri": str(uri), "blob": str(data)}:
+                lines.append(f"[{uri} {block.get('mimeType', '')}, {len(data) * 3 // 4} bytes]")
             case {"type": kind, "data": str(data)}:
                 lines.append(f"[{kind} {block.get('mimeType', '')}, {len(data) * 3 // 4} bytes]")
             case _:
@@ -140,3 +148,12 @@ def content_lines(result: dict[str, Any]) -> list[str]:
     if not lines and "structuredContent" in result:
         lines.append(msgspec.json.encode(result["structuredContent"]).decode())
     return lines
+
+
+def blocks(result: dict[str, Any]) -> Iterator[Any]:
+    """Of a tool's content, a prompt's messages, or a resource's contents."""
+    yield from result.get("content") or ()
+    yield from result.get("contents") or ()
+    for message in result.get("messages") or ():
+        content = message.get("content") if isinstance(message, dict) else message
+        yield from content if isinstance(content, list) else [content]

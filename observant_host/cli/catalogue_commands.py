@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from observant_host.cli.call_command import owner_of, read_arguments, show_one
 from observant_host.cli.options import (
     command,
     config_option,
+    deadline_option,
     json_option,
     pass_screen,
+    required,
     standalone_option,
 )
 from observant_host.cli.session import Session
@@ -150,25 +153,57 @@ def _remarks(screen: Screen, document: Document) -> None:
 
 @command(
     "prompts",
-    examples=(("prompts", "A table of all prompts."), ("prompts --json", "For a machine.")),
+    examples=(
+        ("prompts", "A table of all prompts."),
+        ("prompts --json", "For a machine."),
+        ('prompts get greet --args \'{"who": "Ada"}\'', "One prompt, filled in by its server."),
+    ),
 )
+@click.argument("verb", required=False, type=click.Choice(["get"]))
+@click.argument("name", required=False)
+@click.option("--args", "given", default="{}", help="A JSON object, @FILE, or - for stdin.")
+@deadline_option
 @json_option
 @standalone_option
 @config_option
 @pass_screen
-def prompts(screen: Screen, *, as_json: bool, standalone: bool, config: Path | None) -> None:
-    """The prompts of all servers under unique names."""
+def prompts(
+    screen: Screen,
+    *,
+    verb: str | None,
+    name: str | None,
+    given: str,
+    deadline_s: float | None,
+    as_json: bool,
+    standalone: bool,
+    config: Path | None,
+) -> int:
+    """The prompts of all servers under unique names; with `get`, the messages of one."""
+    if verb is not None:
+        arguments = read_arguments(given)
+        wanted = required(name, "prompts get NAME")
+        asking = Session(screen, config)
+        return show_one(
+            screen,
+            asking.ask(
+                lambda source: source.prompt(wanted, arguments, deadline_s=deadline_s),
+                standalone=standalone,
+                only=owner_of(wanted, asking),
+            ),
+            as_json=as_json,
+        )
     raw = _ask(screen, config, "prompts", standalone=standalone)
     if as_json:
         screen.json(msgspec.Raw(raw))
-        return
+        return 0
     rows = []
     for entry in msgspec.json.decode(raw)["prompts"]:
         prompt = entry["prompt"]
-        arguments = " ".join(str(one.get("name")) for one in prompt.get("arguments") or ())
+        takes = " ".join(str(one.get("name")) for one in prompt.get("arguments") or ())
         about = first_sentence(prompt.get("description") or "")
-        rows.append((entry["name"], entry["server"], arguments, about))
+        rows.append((entry["name"], entry["server"], takes, about))
     screen.table(("name", "server", "arguments", "description"), rows, fold="description")
+    return 0
 
 
 @command(
@@ -176,21 +211,49 @@ def prompts(screen: Screen, *, as_json: bool, standalone: bool, config: Path | N
     examples=(
         ("resources", "All resources and templates, with the server that owns each."),
         ("resources --json", "For a machine."),
+        ("resources read file:///notes.md", "What is in one; its owner answers."),
+        ("resources read file:///notes.md --server archive", "As this server has it."),
     ),
 )
+@click.argument("verb", required=False, type=click.Choice(["read"]))
+@click.argument("uri", required=False)
+@click.option("--server", help="Read it from this server, also where it does not list it.")
+@deadline_option
 @json_option
 @standalone_option
 @config_option
 @pass_screen
-def resources(screen: Screen, *, as_json: bool, standalone: bool, config: Path | None) -> None:
-    """The resources and resource templates of all servers."""
+def resources(
+    screen: Screen,
+    *,
+    verb: str | None,
+    uri: str | None,
+    server: str | None,
+    deadline_s: float | None,
+    as_json: bool,
+    standalone: bool,
+    config: Path | None,
+) -> int:
+    """The resources and resource templates of all servers; with `read`, what is in one."""
+    if verb is not None:
+        wanted = required(uri, "resources read URI")
+        return show_one(
+            screen,
+            Session(screen, config).ask(
+                lambda source: source.resource(wanted, server=server, deadline_s=deadline_s),
+                standalone=standalone,
+                only=(server,) if server is not None else (),
+            ),
+            as_json=as_json,
+        )
     raw = _ask(screen, config, "resources", standalone=standalone)
     if as_json:
         screen.json(msgspec.Raw(raw))
-        return
+        return 0
     rows = []
     for entry in msgspec.json.decode(raw)["resources"]:
         resource = entry["resource"]
         kind = "template" if "uriTemplate" in resource else "resource"
         rows.append((entry["uri"], kind, entry["server"], resource.get("name", "")))
     screen.table(("uri", "kind", "server", "name"), rows, fold="name")
+    return 0

@@ -96,5 +96,21 @@ standalone_option = click.option(
 )
 """`standalone: bool`."""
 
+deadline_option = click.option(
+    "--deadline",
+    "deadline_s",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds for the whole call.",
+)
+"""`deadline_s: float | None`."""
+
+
+def required(value: str | None, usage: str) -> str:
+    """An argument that a verb needs. Raises UsageError."""
+    if value is None:
+        raise click.UsageError(f"observant-host {usage}: say which one")
+    return value
+
+
 pass_screen = click.make_pass_decorator(Screen, ensure=True)
 """Gives the command its Screen as the first argument."""

@@ -16,7 +16,10 @@ from observant_host.errors import CallError, InvalidCall
 from observant_host.routing.call_result import error_json
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from observant_host.host import Host
+    from observant_host.routing.call_result import CallResult
     from observant_host.supervision.peer_state import ServerView
 
 Listed = Literal["tools", "prompts", "resources"]
@@ -40,6 +43,12 @@ class Source(Protocol):
     async def call(self, name: str, arguments: bytes, *, deadline_s: float | None) -> bytes:
         """The document of `call --json`, also where the call ended without a result."""
 
+    async def prompt(self, name: str, arguments: bytes, *, deadline_s: float | None) -> bytes:
+        """As `call`, of a prompt."""
+
+    async def resource(self, uri: str, *, server: str | None, deadline_s: float | None) -> bytes:
+        """As `call`, of a resource; `server` where another than its owner is meant."""
+
     async def decisions(self, server: str) -> bytes:
         """The document of `explain --json`."""
 
@@ -47,6 +56,14 @@ class Source(Protocol):
 def principal() -> str:
     """Who acts, as decisions record it."""
     return f"cli:{getpass.getuser()}"
+
+
+async def _document(name: str, call: Awaitable[CallResult]) -> bytes:
+    try:
+        result = await call
+    except CallError as error:
+        return msgspec.json.encode(error_json(error, name=name))
+    return msgspec.json.encode(result.to_json())
 
 
 class OwnHost:
@@ -73,16 +90,26 @@ class OwnHost:
         return msgspec.json.encode(shape(await self.host.fresh_catalogue()))
 
     async def call(self, name: str, arguments: bytes, *, deadline_s: float | None) -> bytes:
-        try:
-            result = await self.host.call_tool(
-                name,
-                msgspec.json.decode(arguments),
-                deadline_s=deadline_s,
-                principal=principal(),
-            )
-        except CallError as error:
-            return msgspec.json.encode(error_json(error, name=name))
-        return msgspec.json.encode(result.to_json())
+        given = msgspec.json.decode(arguments)
+        return await _document(
+            name,
+            self.host.call_tool(name, given, deadline_s=deadline_s, principal=principal()),
+        )
+
+    async def prompt(self, name: str, arguments: bytes, *, deadline_s: float | None) -> bytes:
+        given = msgspec.json.decode(arguments)
+        return await _document(
+            name,
+            self.host.get_prompt(name, given, deadline_s=deadline_s, principal=principal()),
+        )
+
+    async def resource(self, uri: str, *, server: str | None, deadline_s: float | None) -> bytes:
+        return await _document(
+            uri,
+            self.host.read_resource(
+                uri, server=server, deadline_s=deadline_s, principal=principal()
+            ),
+        )
 
     async def decisions(self, server: str) -> bytes:
         found = await self.host.explain(server)

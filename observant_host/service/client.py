@@ -106,6 +106,18 @@ class HostClient:
         )
         return await self._ask("POST", "/api/v1/tools/call", body=body, document=b'"outcome"')
 
+    async def prompt(self, name: str, arguments: bytes, *, deadline_s: float | None) -> bytes:
+        """As `call`, of a prompt."""
+        body = msgspec.json.encode(
+            {"name": name, "arguments": msgspec.Raw(arguments), "deadline_s": deadline_s}
+        )
+        return await self._ask("POST", "/api/v1/prompts/get", body=body, document=b'"outcome"')
+
+    async def resource(self, uri: str, *, server: str | None, deadline_s: float | None) -> bytes:
+        """As `call`, of a resource; `server` where another than its owner is meant."""
+        body = msgspec.json.encode({"uri": uri, "server": server, "deadline_s": deadline_s})
+        return await self._ask("POST", "/api/v1/resources/read", body=body, document=b'"outcome"')
+
     async def decisions(self, server: str, *, since_s: float | None = None) -> bytes:
         """The document of `explain --json`; `since_s` in epoch seconds."""
         query = {"server": server} | ({"since": repr(since_s)} if since_s is not None else {})

@@ -71,6 +71,24 @@ class Served(Protocol):
         principal: str | None = None,
     ) -> CallResult: ...
 
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | Raw | None = None,
+        *,
+        deadline_s: float | None = None,
+        principal: str | None = None,
+    ) -> CallResult: ...
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        server: str | None = None,
+        deadline_s: float | None = None,
+        principal: str | None = None,
+    ) -> CallResult: ...
+
     async def probe(
         self, name: str, *, principal: str = "library", reason: str = ""
     ) -> ServerView: ...

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from observant_host.decisions.catalogue import Catalogue
+    from observant_host.routing.call_result import CallResult
     from observant_host.service.served import Served
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -29,10 +30,19 @@ PRINCIPAL_CHARS: Final = 128
 
 
 class CallBody(msgspec.Struct, frozen=True):
-    """Body of `POST /api/v1/tools/call`; `arguments` pass through as they came."""
+    """Body of `POST /api/v1/tools/call` and `/prompts/get`; `arguments` pass through as they
+    came."""
 
     name: str
     arguments: Raw = Raw(b"{}")
+    deadline_s: float | None = None
+
+
+class ReadBody(msgspec.Struct, frozen=True):
+    """Body of `POST /api/v1/resources/read`."""
+
+    uri: str
+    server: str | None = None
     deadline_s: float | None = None
 
 
@@ -56,6 +66,8 @@ def add_api(app: web.Application, host: Served) -> None:
             web.get("/api/v1/prompts", api.catalogue(prompts_json)),
             web.get("/api/v1/resources", api.catalogue(resources_json)),
             web.post("/api/v1/tools/call", api.call),
+            web.post("/api/v1/prompts/get", api.prompt),
+            web.post("/api/v1/resources/read", api.resource),
             web.get("/api/v1/decisions", api.decisions),
         ]
     )
@@ -114,18 +126,35 @@ class _Api:
     async def call(self, request: web.Request) -> web.Response:
         """One routed call; cancelled where the client goes away."""
         body = await _body(request, CallBody)
-        try:
-            result = await self._host.call_tool(
-                body.name,
-                body.arguments,
-                deadline_s=body.deadline_s,
-                principal=_principal(request),
-            )
-        except CallError as error:
-            return _json(
-                views.failed_call_json(error, name=body.name), status=views.status_of(error)
-            )
-        return _json(views.call_json(result))
+        who = _principal(request)
+        return await _called(
+            body.name,
+            self._host.call_tool(
+                body.name, body.arguments, deadline_s=body.deadline_s, principal=who
+            ),
+        )
+
+    async def prompt(self, request: web.Request) -> web.Response:
+        """As `call`, of a prompt."""
+        body = await _body(request, CallBody)
+        who = _principal(request)
+        return await _called(
+            body.name,
+            self._host.get_prompt(
+                body.name, body.arguments, deadline_s=body.deadline_s, principal=who
+            ),
+        )
+
+    async def resource(self, request: web.Request) -> web.Response:
+        """As `call`, of a resource."""
+        body = await _body(request, ReadBody)
+        who = _principal(request)
+        return await _called(
+            body.uri,
+            self._host.read_resource(
+                body.uri, server=body.server, deadline_s=body.deadline_s, principal=who
+            ),
+        )
 
     async def decisions(self, request: web.Request) -> web.Response:
         name = request.query.get("server", "")
@@ -136,6 +165,14 @@ class _Api:
             raise InvalidCall(f"since={since!r} is no number of epoch seconds") from None
         found = await self._host.explain(name, since_ns=since_ns)
         return _json(views.decisions_json(name, found))
+
+
+async def _called(name: str, call: Awaitable[CallResult]) -> web.Response:
+    try:
+        result = await call
+    except CallError as error:
+        return _json(views.failed_call_json(error, name=name), status=views.status_of(error))
+    return _json(views.call_json(result))
 
 
 async def _body(request: web.Request, kind: type[T], *, default: bytes = b"") -> T:

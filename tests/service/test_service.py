@@ -154,6 +154,21 @@ async def test_every_outcome_has_its_http_status(tmp_path: Path) -> None:
         assert await post(call, {"name": "echo"}) == 503
 
 
+async def test_prompts_and_resources_are_read_like_tools_are_called(tmp_path: Path) -> None:
+    host = host_with(tmp_path)
+    add(host, "s", {"tools": "echo", "prompts": "greet", "resources": "file:///a"})
+    async with running(host, tmp_path), client_of(tmp_path) as client:
+        prompt = json.loads(await client.prompt("greet", b'{"who":"Ada"}', deadline_s=5))
+        assert (prompt["outcome"], prompt["server"]) == ("ok", "s")
+        assert "Ada" in prompt["result"]["messages"][0]["content"]["text"]
+        read = json.loads(await client.resource("file:///a", server=None, deadline_s=5))
+        assert read["result"]["contents"][0]["text"] == "content of file:///a"
+        other = json.loads(await client.resource("other:///b", server="s", deadline_s=5))
+        assert other["outcome"] == "ok"
+        nothing = json.loads(await client.resource("file:///none", server=None, deadline_s=5))
+        assert (nothing["outcome"], nothing["result"]) == ("invalid", None)
+
+
 async def test_operators_acts_carry_who_and_why(tmp_path: Path) -> None:
     host = host_with(tmp_path)
     add(host, "old", {"era": "legacy"})
