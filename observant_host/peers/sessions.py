@@ -9,11 +9,11 @@ Source: MCP 2025-11-25 basic/transports › Session Management.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.decisions.evidence_kinds import EvidenceKind
 from observant_host.decisions.terms import Reason
-from observant_host.errors import CallTimeout, Unavailable
+from observant_host.errors import CallTimeout, RpcError, Unavailable
 from observant_host.peers.losses import SessionGone
 from observant_host.peers.probing import Probing
 from observant_host.telemetry.vocabulary import RetryScheduled
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from observant_host.peers.life import Life
 
 
+MAX_SENDS: Final = 8
+"""Of one request: a call that is still refused after so many sessions is better told so."""
+
+
 class Sessions:
     """The renewals of one life's session. `number` counts the sessions it has had."""
 
@@ -36,19 +40,38 @@ class Sessions:
         self._life = life
         self._renewal: Latch[bool] | None = None
         self._task: asyncio.Task[Any] | None = None
+        self._served = 0
         self.number = 1
 
     async def run(self, errand: Errand, params: Params) -> Raw:
-        """As Life.run; a request that was refused for its session is sent once more."""
-        if self._renewal is not None:
-            await self._renewed(self._renewal, errand)
-        number = self.number
+        """As Life.run; a request that was refused for its session is sent again in the next one.
+
+        Once, or more often while each of these sessions served somebody: then it is many calls
+        that short sessions have to serve, and not this one that they refuse.
+        """
+        sends = 0
+        while True:
+            sends += 1
+            if self._renewal is not None:
+                await self._renewed(self._renewal, errand)
+            number = self.number
+            try:
+                return await self._asked(number, errand, params)
+            except SessionGone as gone:
+                if sends == MAX_SENDS or (sends > 1 and self._served < number):
+                    raise
+                await self._again(number, errand, gone)
+                errand.attempt += 1
+
+    async def _asked(self, number: int, errand: Errand, params: Params) -> Raw:
+        """Any answer but that one shows that the session lives."""
         try:
-            return await self._life.ask(errand, params)
-        except SessionGone as gone:
-            await self._again(number, errand, gone)
-            errand.attempt += 1
-            return await self._life.ask(errand, params)
+            answer = await self._life.ask(errand, params)
+        except RpcError:
+            self._served = max(self._served, number)
+            raise
+        self._served = max(self._served, number)
+        return answer
 
     async def _again(self, number: int, errand: Errand, gone: SessionGone) -> None:
         """Until there is a newer session than `number`, the one that was refused."""

@@ -9,6 +9,7 @@ import pytest
 
 from observant_host.decisions.terms import Reason
 from observant_host.errors import CallTimeout, Unavailable
+from observant_host.peers.sessions import MAX_SENDS
 from observant_host.telemetry.vocabulary import Request, RetryScheduled
 from tests.peers.web_desk import WebDesk, error_body, initialized
 
@@ -89,6 +90,40 @@ async def test_a_call_that_is_refused_again_is_not_sent_a_third_time() -> None:
         await waiting
     assert failed.value.delivery == "not_sent"
     assert len(only(desk, "tools/call")) == 2
+
+
+async def test_calls_that_outnumber_what_a_session_serves_go_on_in_the_next_ones() -> None:
+    desk = await WebDesk().legacy()
+    waiting = await lost(desk, calls=4)
+    for served in range(1, 5):
+        desk.result(only(desk, "initialize")[-1], initialized())
+        await desk.clock.settle()
+        first, *others = only(desk, "tools/call")[-(5 - served) :]
+        desk.result(first, {})
+        await desk.clock.settle()
+        for out in others:
+            desk.lose(out, "session_lost", status=404)
+        await desk.clock.settle()
+    await asyncio.gather(*waiting)
+    assert len(only(desk, "initialize")) == 4
+
+
+async def test_a_call_that_every_session_refuses_ends_however_well_others_fare() -> None:
+    desk = await WebDesk().legacy()
+    (waiting,) = await lost(desk)
+    while not waiting.done():
+        desk.result(only(desk, "initialize")[-1], initialized())
+        await desk.clock.settle()
+        other = call(desk)
+        await desk.clock.settle()
+        refused, answered = only(desk, "tools/call")[-2:]
+        desk.result(answered, {})
+        await other
+        desk.lose(refused, "session_lost", status=404)
+        await desk.clock.settle()
+    with pytest.raises(Unavailable, match="no longer knows this session"):
+        await waiting
+    assert len(only(desk, "initialize")) == MAX_SENDS - 1
 
 
 async def test_without_an_allowance_nothing_is_renewed_and_the_life_is_over() -> None:

@@ -168,6 +168,23 @@ async def test_parallel_calls_of_a_lost_session_share_one_new_one(tmp_path: Path
     assert facts(told, PeerRestart) == []
 
 
+async def test_calls_that_outnumber_what_a_session_serves_all_get_their_answers(
+    tmp_path: Path,
+) -> None:
+    host, _ = quick_host()
+    log = tmp_path / "log"
+    async with serving(era="legacy", session_requests="3", log=log) as web:
+        add_url(host, "s", web.url, allow_legacy=True)
+        async with host:
+            texts = await asyncio.gather(
+                *(host.call_tool("echo", {"text": str(number)}) for number in range(8))
+            )
+            assert [one.text for one in texts] == [str(number) for number in range(8)]
+            view = host.servers["s"]
+            assert (view.state, view.generation) == ("ready", 1)
+    assert len(received(log, "server/discover")) == 1
+
+
 async def test_a_session_that_nobody_may_renew_ends_the_life_and_discover_comes_first(
     tmp_path: Path,
 ) -> None:
