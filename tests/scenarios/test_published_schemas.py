@@ -1,0 +1,129 @@
+"""What a host sends is valid by the schema that was published for the revision it speaks, and every
+method that a client has is among it, but for those named here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from observant_host import HttpServer, errors
+from tests.scenarios.test_features_of_both_eras import HANDLERS, WISHES, options
+from tests.support.hosts import PATIENCE_S, QUICK, add, quick_host
+from tests.support.published import MODERN, methods
+from tests.support.serving import serving
+from tests.support.tap import ANSWER, Tap, tapping
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from observant_host import Host
+
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN)
+
+NEVER_SENT = frozenset(
+    {
+        "resources/subscribe",  # nobody can ask a host to watch one resource
+        "resources/unsubscribe",
+        "subscriptions/listen",  # a changed list is found when it is next read
+        "notifications/progress",  # no handler reports any
+        "notifications/roots/list_changed",  # roots are asked for, and answered anew each time
+        "tasks/get",  # the tasks of 2025-11-25 were replaced; those of the extension are used
+        "tasks/result",
+        "tasks/cancel",
+        "tasks/list",
+        "notifications/tasks/status",
+    }
+)
+
+
+@contextlib.asynccontextmanager
+async def placed(host: Host, wire: str, revision: str, log: Path) -> AsyncIterator[None]:
+    """The server "s", speaking exactly this revision, as long as the block."""
+    modern = revision == MODERN
+    tools = "echo,ask,request,task,slow,drop"
+    given = options("modern" if modern else "legacy", log, tools=tools)
+    keys = {**QUICK, "allow_legacy": False if modern else [revision]}
+    keys["extensions"] = ["io.modelcontextprotocol/tasks"] if modern else []
+    if wire == "stdio":
+        add(host, "s", given, **keys)
+        yield
+        return
+    sse = revision == "2024-11-05"
+    async with serving(**given, **({"old_sse": True} if sse else {})) as served:
+        host.add_server("s", HttpServer(served.url, transport="sse" if sse else "auto"), **keys)
+        yield
+
+
+async def use_everything(host: Host, revision: str) -> None:
+    async def seen(*_: object) -> None: ...
+
+    await host.call_tool("echo", {"text": "x"}, on_progress=seen)
+    await host.get_prompt("greet", {"who": "Ada"})
+    await host.read_resource("file:///a")
+    await host.read_resource("file:///d/notes")
+    await host.complete(
+        {"type": "ref/prompt", "name": "greet"}, {"name": "who", "value": "n"}, server="s"
+    )
+    with pytest.raises(errors.CallTimeout):
+        await host.call_tool("slow", {"s": 30}, deadline_s=0.2)
+    for method, params in WISHES.items():
+        wish = {"method": method, "params": params, "key": "k"}
+        tool = "ask" if revision == MODERN else "request"
+        await host.call_tool(tool, wish, deadline_s=PATIENCE_S)
+    if revision == MODERN:
+        await host.call_tool("task", {"polls": 1, "ms": 10}, deadline_s=PATIENCE_S)
+
+
+async def lose_one_call(host: Host, tap: Tap, revision: str) -> None:
+    """Over HTTP a lost call is followed by a question after the server's health."""
+    with pytest.raises(errors.Unavailable):
+        await host.call_tool("drop", {})
+    wanted = "server/discover" if revision == MODERN else "ping"
+    async with asyncio.timeout(PATIENCE_S):
+        while not tap.sent[revision, wanted]:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_all_that_is_sent_is_valid_and_all_methods_are_sent(
+    revision: str, wire: str, tmp_path: Path
+) -> None:
+    host, _ = quick_host(**HANDLERS, log_level="warning")
+    with tapping() as tap:
+        async with placed(host, wire, revision, tmp_path / "log"), host:
+            assert host.servers["s"].version == revision, host.servers["s"].detail
+            await use_everything(host, revision)
+            if wire == "http" and revision != "2024-11-05":
+                await lose_one_call(host, tap, revision)
+    assert tap.wrong == []
+    sent = {method: n for (spoken, method), n in tap.sent.items() if spoken == revision}
+    expected = methods(revision) - NEVER_SENT - _not_here(wire, revision)
+    assert expected - set(sent) == set()
+    assert (sent.get(ANSWER, 0) > 0) == (revision != MODERN)
+
+
+def _not_here(wire: str, revision: str) -> set[str]:
+    """What this wire has no occasion for."""
+    if wire == "http" and revision == MODERN:
+        return {"notifications/cancelled"}  # closing the response's stream cancels
+    if wire == "stdio" or revision == "2024-11-05":
+        return {"ping"}  # its process or stream says by itself that it is gone
+    return set()
+
+
+def test_the_exceptions_are_methods_that_exist() -> None:
+    known: set[str] = set().union(*map(methods, REVISIONS))
+    assert known >= NEVER_SENT
+
+
+def test_a_message_that_breaks_its_schema_is_seen(tmp_path: Path) -> None:
+    tap: Any = Tap()
+    tap.saw(None, None, b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}')
+    tap.saw(None, None, b'{"jsonrpc":"2.0","id":1,"method":"no/such","params":{}}')
+    tap.saw(None, None, b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}')
+    assert len(tap.wrong) >= 2
