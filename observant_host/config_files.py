@@ -91,12 +91,19 @@ def find(explicit: str | Path | None, around: Surroundings) -> Path:
 
 
 def _nothing_found(own: Path, around: Surroundings) -> str:
+    missing = (
+        f"no configuration: neither --config nor {CONFIG_VARIABLE} is given, and there is no {own}"
+    )
     lying = [name for name in LYING_AROUND if (around.current / name).is_file()]
-    found = ", ".join(f"./{name}" for name in lying)
-    fix = f"found {found}; to use it: --config or init --from" if lying else "see `init --help`"
+    if not lying:
+        return f"{missing}; `observant-host init` makes one out of a client's file"
+    uses = [
+        f"--config {name}" if name == FILE_NAME else f"`observant-host init --from {name}`"
+        for name in lying
+    ]
     return (
-        f"no configuration: neither --config nor {CONFIG_VARIABLE} is given, and there is no "
-        f"{own}; {fix} (nothing in the current folder is used by itself)"
+        f"{missing}; nothing in the current folder is used by itself: say {' or '.join(uses)} "
+        "to use what lies there"
     )
 
 

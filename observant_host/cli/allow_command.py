@@ -65,7 +65,7 @@ def allow(
         return
     screen.answer(f"{server} is now {view['state']}, era {era_of(view)} ({view['reason']})")
     if view["state"] != "ready":
-        screen.answer(view["detail"])
+        screen.prose(view["detail"])
 
 
 def moment_of(text: str, *, now: float) -> float:

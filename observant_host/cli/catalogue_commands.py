@@ -141,14 +141,16 @@ def _remarks(screen: Screen, document: Document) -> None:
     """Collisions, exclusions and servers that offer nothing now."""
     for collision in document.get("collisions", ()):
         others = ", ".join(f"`{other['name']}`" for other in collision["others"])
-        screen.answer(f"`{collision['name']}` is {collision['owner']}'s; also offered: {others}")
+        screen.prose(
+            f"`{collision['name']}` belongs to {collision['owner']}; also offered: {others}"
+        )
     for excluded in document.get("excluded", ()):
-        screen.answer(
+        screen.prose(
             f"excluded: `{excluded['local_name']}` of {excluded['server']} ({excluded['reason']})"
         )
     for missing in document.get("missing", ()):
         why = " ".join(filter(None, (missing["cause"], missing["reason"])))
-        screen.answer(f"missing: {missing['server']} is {missing['state']} ({why})")
+        screen.prose(f"missing: {missing['server']} is {missing['state']} ({why})")
 
 
 @command(
@@ -250,10 +252,14 @@ def resources(
     if as_json:
         screen.json(msgspec.Raw(raw))
         return 0
-    rows = []
-    for entry in msgspec.json.decode(raw)["resources"]:
-        resource = entry["resource"]
-        kind = "template" if "uriTemplate" in resource else "resource"
-        rows.append((entry["uri"], kind, entry["server"], resource.get("name", "")))
-    screen.table(("uri", "kind", "server", "name"), rows, fold="name")
+    show_resources(screen, msgspec.json.decode(raw))
     return 0
+
+
+def show_resources(screen: Screen, document: Document) -> None:
+    """Resources and templates in one table."""
+    rows = []
+    for entry in document["resources"]:
+        kind = "template" if "template" in entry else "resource"
+        rows.append((entry["uri"], kind, entry["server"], entry[kind].get("name") or ""))
+    screen.table(("uri", "kind", "server", "name"), rows, fold="name")

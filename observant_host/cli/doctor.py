@@ -27,6 +27,7 @@ FAILED_EXIT: Final = 3
 VERSION_S: Final = 5.0
 """A program that does not tell its version in this time is not asked again."""
 CONNECT_S: Final = 2.0
+INDENT: Final = 9
 STYLES: Final = {"ok": "green", "hint": "cyan", "warning": "yellow", "failed": "red"}
 
 
@@ -65,8 +66,7 @@ def examine_machine(given: Path | None) -> list[Check]:
     try:
         loaded = config_files.load(given, around=around)
     except ConfigError as error:
-        fix = "correct it; `observant-host config check` shows the same"
-        return [Check("failed", "config", text, None, fix) for text in error.problems]
+        return [Check("failed", "config", text) for text in error.problems]
     checks = all_checks(gather(loaded, around))
     return [Check("ok", "config", f"{loaded.path} is valid"), *_masked(checks, loaded.secrets)]
 
@@ -87,16 +87,19 @@ def _masked(checks: Sequence[Check], secrets: Sequence[str]) -> list[Check]:
 
 
 def _show(screen: Screen, checks: Sequence[Check], *, everything: bool) -> None:
-    shown = [check for check in checks if everything or check.result != "ok"]
-    rows = [
-        (check.result, check.server or "-", check.check, check.finding, check.fix or "-")
-        for check in shown
-    ]
-    if rows:
-        screen.table(("result", "server", "check", "finding", "fix"), rows, fold="finding")
+    """Two sentences in a row of a table are a mess at any width: each check is told by itself."""
+    from observant_host.cli.words import counted
+
+    for check in checks:
+        if everything or check.result != "ok":
+            where = f" {check.server}:" if check.server else ""
+            said = f"{check.result:<8} {check.check}:{where} {check.finding}"
+            screen.prose(said, style=STYLES[check.result], hanging=INDENT)
+            if check.fix:
+                screen.prose(f"{'':<{INDENT}}fix: {check.fix}", hanging=INDENT + len("fix: "))
     counts = {result: sum(check.result == result for check in checks) for result in STYLES}
     said = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
-    screen.answer(f"{len(checks)} checks: {said}")
+    screen.answer(f"{counted(len(checks), 'check')}: {said}")
 
 
 def gather(loaded: Loaded, around: Surroundings) -> Facts:

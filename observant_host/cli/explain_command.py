@@ -54,14 +54,14 @@ def tell(screen: Screen, decisions: Sequence[dict[str, Any]]) -> None:
     """All decisions; of several alike in a row the first, with how often and until when."""
     for number, (_, alike) in enumerate(groupby(decisions, key=_sameness), start=1):
         first, *others = alike
-        screen.answer(f"{number}. {decision_line(first)}")
+        screen.prose(f"{number}. {decision_line(first)}", hanging=5)
         for evidence in first["evidence"]:
-            screen.answer(f"     {evidence_line(evidence)}")
+            screen.prose(f"     {evidence_line(evidence)}")
         if first.get("detail"):
-            screen.answer(f"     {first['detail']}")
+            screen.prose(f"     {first['detail']}")
         if others:
             times = "once more" if len(others) == 1 else f"{len(others)} times more"
-            screen.answer(f"     the same {times}, last at {moment(others[-1]['time'])}")
+            screen.prose(f"     the same {times}, last at {moment(others[-1]['time'])}")
         if first.get("trace_id"):
             screen.detail(f"     trace {first['trace_id']}")
 

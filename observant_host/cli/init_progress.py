@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from observant_host.cli.output import STATE_STYLES, printable
+from observant_host.cli.words import counted
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 
@@ -46,7 +47,11 @@ class Trials:
         self._since.pop(finding.name, None)
         self._done += 1
         era = f"{finding.era} {finding.version or ''}".strip()
-        said = finding.detail if finding.era == "unknown" else f"{era}, {finding.tools} tools"
+        said = (
+            finding.detail
+            if finding.era == "unknown"
+            else f"{era}, {counted(finding.tools, 'tool')}"
+        )
         self._screen.say(
             printable(f"{finding.name}: {said} ({finding.start_s:.1f} s)"),
             style=STATE_STYLES.get(finding.era, ""),

@@ -8,9 +8,12 @@ control characters here, so that no server can move a cursor or recolour a termi
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from observant_host.cli.fitting import fits, folded, row_by_row, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +36,20 @@ STATE_STYLES = {
 """Styles of words that mean the same in every table."""
 
 
+SEQUENCE: Final = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+)
+"""Whole control sequences: without their first byte they would be noise in a sentence."""
+
+
 def printable(text: object) -> str:
     """`text` without control characters (C0, C1, DEL); newlines and tabs become one space."""
     return harmless(" ".join(str(text).replace("\t", " ").splitlines()))
 
 
 def harmless(text: str) -> str:
-    """`text` without control characters, but with its lines and tabs."""
+    """`text` without control sequences and characters, but with its lines and tabs."""
+    text = SEQUENCE.sub("", text)
     return "".join(c for c in text if c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f"))
 
 
@@ -77,24 +87,30 @@ class Screen:
         """One line (or several) of the answer, on stdout."""
         self._write(self.out, text, style)
 
+    def prose(self, text: str, *, style: str = "", hanging: int | None = None) -> None:
+        """A sentence of the answer: on a terminal it is folded, with `hanging` columns before
+        what does not fit."""
+        self._write(self.out, self._fitted(self.out, text, hanging), style)
+
     def say(self, text: str, *, style: str = "") -> None:
         """A remark for a person, on stderr; silent with -q."""
         if not self.quiet:
-            self._write(self.err, text, style)
+            self._write(self.err, self._fitted(self.err, text), style)
 
     def say_live(self, text: str) -> None:
         """A remark only for somebody who watches a terminal (elsewhere log lines tell it)."""
         if self.live:
-            self._write(self.err, text, "bold")
+            self._write(self.err, self._fitted(self.err, text), "bold")
 
     def detail(self, text: str) -> None:
         """A remark that only -v asks for."""
         if self.verbosity > 0:
-            self._write(self.err, text, "dim")
+            self._write(self.err, self._fitted(self.err, text), "dim")
 
     def fail(self, text: str) -> None:
         """An error sentence on stderr, also with -q."""
-        self._write(self.err, f"error: {text}", "bold red")
+        said = self._fitted(self.err, f"error: {text}", len("error: "))
+        self._write(self.err, said, "bold red")
 
     def json(self, value: Any) -> None:
         """One JSON document on stdout; `msgspec.Raw` inside it passes through byte for byte."""
@@ -106,12 +122,27 @@ class Screen:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, fold: str = ""
     ) -> None:
-        """`rows` under `columns` on stdout. `fold` names the column that may wrap on a terminal."""
+        """`rows` under `columns` on stdout. `fold` names the column that may wrap on a terminal;
+        on one too narrow for that, each row is told by itself."""
         cells = [[printable(cell) for cell in row] for row in rows]
-        if wants_style(self.out):
+        if not self.out.isatty():
+            self.out.write(aligned(columns, cells))
+            return
+        width = width_of(self.out)
+        if not fits(columns, cells, fold=fold, width=width):
+            for first, below in row_by_row(columns, cells, fold=fold, width=width):
+                self._write(self.out, first, "bold")
+                if below:
+                    self._write(self.out, below, "")
+        elif wants_style(self.out):
             self._rich_table(columns, cells, fold)
         else:
-            self.out.write(aligned(columns, cells))
+            self.out.write(aligned(columns, cells, fold=fold, width=width))
+
+    def _fitted(self, stream: TextIO, text: str, hanging: int | None = None) -> str:
+        if not stream.isatty():
+            return text
+        return folded(harmless(text), width_of(stream), hanging=hanging)
 
     def _rich_table(
         self, columns: Sequence[str], cells: Sequence[Sequence[str]], fold: str
@@ -138,15 +169,25 @@ class Screen:
         stream.flush()
 
 
-def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Plain columns, two spaces apart, nothing cut: what a pipe gets."""
+def aligned(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    fold: str = "",
+    width: int | None = None,
+) -> str:
+    """Plain columns, two spaces apart, nothing cut: what a pipe gets. With `width`, for a terminal
+    without colours, a cell of the last column `fold` is continued below itself."""
     lines = [[column.upper() for column in columns], *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        + "\n"
+    hanging = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    text = "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
+    if width is not None and columns and columns[-1] == fold:
+        text = folded(text, width, hanging=hanging)
+    return text + "\n"
 
 
 def screen_of(ctx: click.Context) -> Screen:

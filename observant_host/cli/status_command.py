@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from observant_host.cli.output import Screen
     from observant_host.cli.source import Source
 
+VALUES = 18
+"""The column in which the values of one server begin."""
+
 REPAINT_S = 1.0
 """How often --watch looks again: as often as a person can read."""
 
@@ -111,7 +114,7 @@ def lines(screen: Screen, servers: list[dict[str, Any]]) -> None:
     )
     for one in servers:
         if one["state"] not in ("ready", "disabled", "stopped") and one["detail"]:
-            screen.answer(addressed(one["name"], one["detail"]))
+            screen.prose(addressed(one["name"], one["detail"]))
 
 
 def addressed(name: str, sentence: str) -> str:
@@ -140,8 +143,10 @@ def whole(screen: Screen, one: dict[str, Any]) -> None:
     screen.answer(one["name"], style="bold")
     for label, value in facts:
         if value != "":
-            screen.answer(f"  {label:<15} {value}")
+            line = f"  {label:<15} {value}"
+            screen.prose(line, hanging=VALUES) if " " in str(value) else screen.answer(line)
     for evidence in one["evidence"]:
-        screen.answer(f"  {'evidence':<15} {evidence_line(evidence)}")
+        screen.prose(f"  {'evidence':<15} {evidence_line(evidence)}", hanging=VALUES)
     if one["detail"]:
-        screen.answer(f"  {'what to do':<15} {one['detail']}")
+        label = "detail" if one["state"] == "ready" else "what to do"
+        screen.prose(f"  {label:<15} {one['detail']}", hanging=VALUES)

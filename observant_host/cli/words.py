@@ -105,6 +105,11 @@ def moment(value: object) -> str:
     return parsed.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
+def counted(count: int, thing: str) -> str:
+    """ "1 tool", "3 tools"."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def ago(since: object, now_ns: int) -> str:
     """How long a state lasts: "4 s", "3 min", "2 h", "5 d"; "" for what is no moment."""
     try:

@@ -72,7 +72,7 @@ class Service:
         except OSError as error:
             problem = (
                 f"service: cannot listen on {at.host}:{at.port}: {error.strerror or error}; "
-                "is another host running? Choose another address by [service] listen"
+                "is another host running? Choose another address by [service] listen or --listen"
             )
             raise ConfigError([problem]) from error
         host, port = runner.addresses[0][:2]

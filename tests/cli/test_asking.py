@@ -100,7 +100,7 @@ def test_status_of_an_unknown_server_says_so(ask: Ask) -> None:
 def test_tools_shows_the_collision_and_who_is_missing(ask: Ask) -> None:
     ended = ask("tools")
     assert ended.code == 0
-    assert "`search` is library's; also offered: `web/search`" in ended.out
+    assert "`search` belongs to library; also offered: `web/search`" in ended.out
     assert "missing: attic is unavailable (policy ambiguous_error)" in ended.out
 
 
@@ -234,5 +234,5 @@ def test_without_any_configuration_the_message_names_what_lies_here(
     for command in (["run"], ["tools"], ["call", "x"], ["probe"]):
         assert run(command) == 2
         said = capsys.readouterr()
-        assert "./.mcp.json" in said.err
+        assert "init --from .mcp.json" in said.err
         assert "--config" in said.err

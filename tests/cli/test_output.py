@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
+import re
+import termios
 
 import msgspec
 import pytest
 
+from observant_host.cli.fitting import folded, width_of
 from observant_host.cli.output import Screen, aligned, printable
 
 
@@ -69,6 +74,74 @@ def test_a_server_cannot_send_control_codes_to_a_terminal(terminal: Screen, nast
     terminal.answer(nasty)
     assert nasty not in shown(terminal)
     assert all(c not in shown(terminal) for c in "\x07\x7f\x9b")
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    ["\x1b[31m", "\x1b[2J", "\x9b1m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x1b[?25l"],
+)
+def test_of_a_control_sequence_nothing_is_left(sequence: str) -> None:
+    assert printable(f"a{sequence}b") == "ab"
+
+
+def test_a_terminal_too_narrow_for_a_table_is_told_row_by_row(
+    terminal: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    name, about = "summarise_quarterly_reports_for_department", "Summarise them all. " * 5
+    terminal.table(
+        ("name", "server", "about"), [(name, "reports", about), ("x", "y", "")], fold="about"
+    )
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown(terminal)).splitlines()
+    assert lines[:2] == [name, "    server reports"]
+    assert lines[-2:] == ["x", "    server y"]
+    assert max(map(len, lines)) <= 60
+    assert " ".join(" ".join(lines[2:-2]).split()) == about.strip()
+
+
+def test_without_colours_the_last_column_is_continued_below_itself(
+    terminal: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal.table(("name", "about"), [("x", "one two three " * 4)], fold="about")
+    assert shown(terminal).splitlines() == [
+        "NAME  ABOUT",
+        "x     one two three one two three one",
+        "      two three one two three",
+    ]
+
+
+def test_sentences_are_folded_on_a_terminal_and_whole_in_a_pipe(
+    terminal: Screen, plain: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    sentence = "what to do: take the long way round the hill, then ask again"
+    for screen in (terminal, plain):
+        screen.prose(sentence, hanging=12)
+        screen.fail("there is no way over the hill today")
+    assert shown(terminal).splitlines() == [
+        "what to do: take the long way",
+        "            round the hill,",
+        "            then ask again",
+    ]
+    assert "error: there is no way over\n" in re.sub(r"\x1b\[[0-9;]*m", "", remarked(terminal))
+    assert shown(plain) == sentence + "\n"
+
+
+def test_a_path_is_never_broken() -> None:
+    path = "/a/" + "b" * 50
+    assert folded(f"see {path} there", 20) == f"see\n{path}\nthere"
+
+
+def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert width_of(Terminal()) == 80, "which has no descriptor to ask"
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, 72))
+    with os.fdopen(theirs, "w") as stream:
+        assert width_of(stream) == 72
+    os.close(ours)
 
 
 def test_the_answer_keeps_its_lines(plain: Screen) -> None:

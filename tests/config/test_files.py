@@ -52,10 +52,14 @@ def test_what_lies_in_the_current_folder_is_named_and_not_used(tmp_path: Path) -
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor/mcp.json").write_text(JSON)
     said = refused(None, around(tmp_path))
-    assert "found ./.mcp.json, ./.cursor/mcp.json; to use it: --config or init --from" in said
-    (tmp_path / ".mcp.json").unlink()
-    (tmp_path / ".cursor/mcp.json").unlink()
-    assert "see `init --help`" in refused(None, around(tmp_path))
+    assert "`observant-host init --from .mcp.json`" in said
+    assert "`observant-host init --from .cursor/mcp.json`" in said
+    assert "nothing in the current folder is used by itself" in said
+    (tmp_path / "observant-host.toml").write_text("version = 1")
+    assert "say --config observant-host.toml or" in refused(None, around(tmp_path))
+    for lying in (".mcp.json", ".cursor/mcp.json", "observant-host.toml"):
+        (tmp_path / lying).unlink()
+    assert "`observant-host init` makes one" in refused(None, around(tmp_path))
 
 
 def test_a_desktop_clients_file_may_be_given_whatever_its_name(tmp_path: Path) -> None:
