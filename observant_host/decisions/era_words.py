@@ -68,10 +68,10 @@ SENTENCES: Final[dict[Reason, str]] = {
     " meant, update `legacy_fingerprint` in {table}, or run `observant-host allow {server}`.",
     Reason.AUTH_REQUIRED: "{server} wants a login{code}{problem}. Give it a token in `headers` of"
     " {table}, or a `headers_command` that prints one.",
-    Reason.FORBIDDEN: "{server} refused these credentials{code}. Check `headers` in {table} and the"
-    " rights of that account.",
-    Reason.RATE_LIMITED: "{server} asks for fewer requests{code}; it is asked again later by"
-    " itself. If that lasts, run `observant-host status {server}`.",
+    Reason.FORBIDDEN: "{server} refused these credentials{code}{problem}. Check `headers` in"
+    " {table} and the rights of that account.",
+    Reason.RATE_LIMITED: "{server} asks for fewer requests{code}{problem}; it is asked again later"
+    " by itself. If that lasts, run `observant-host status {server}`.",
     Reason.UNREACHABLE: "{server} cannot be reached{problem}. Check its `url` in {table} and the"
     " network with `observant-host doctor`; it is asked again by itself.",
     Reason.HTTP_UNAVAILABLE: "{server} answers, but not as an MCP server today{code}{problem}; it"

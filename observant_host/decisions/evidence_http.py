@@ -26,6 +26,7 @@ from observant_host.decisions.evidence_kinds import EvidenceKind
 from observant_host.decisions.http_exchange import Exchange, Reply
 from observant_host.errors import HttpFailure
 from observant_host.wire.jsonrpc import Broken, Error, Result, decode
+from observant_host.wire.refusal_headers import asks_for
 from observant_host.wire.revisions import MODERN
 
 
@@ -154,7 +155,18 @@ def _of(answer: HttpReply | HttpFailure, seen: Seen, step: EvidenceStep) -> Exch
         message=_message_in(answer.body),
         blank=not answer.body.strip(),
         failure=answer.kind,
-        problem="" if answer.kind in _QUOTING else str(answer),
+        problem=_problem(answer),
+    )
+
+
+def _problem(failure: HttpFailure) -> str:
+    """Its text, or of one that quotes the body what its headers ask for."""
+    if failure.kind not in _QUOTING:
+        return str(failure)
+    return asks_for(
+        failure.status or 0,
+        challenge=failure.www_authenticate,
+        retry_after_s=failure.retry_after_s,
     )
 
 

@@ -159,3 +159,20 @@ def test_after_an_exchange_over_http_silence_is_still_told_of_an_address() -> No
     text = told(probe, silent, reason=Reason.LEGACY_PROBE_TIMEOUT)
     assert "none to initialize within 30 s" in text
     assert "check its `url`" in text
+
+
+def test_what_a_refusal_asks_for_is_part_of_the_sentence() -> None:
+    def asked(status: int, reason: Reason, **headers: object) -> str:
+        failure = HttpFailure("x", kind="status", url=URL, status=status, **headers)  # type: ignore[arg-type] # two kinds of header
+        return told(judge_http_discover(failure, seen=SEEN), reason=reason)
+
+    metadata = "https://mcp.example/.well-known/oauth-protected-resource"
+    text = asked(
+        401, Reason.AUTH_REQUIRED, www_authenticate=f'Bearer resource_metadata="{metadata}"'
+    )
+    assert text.startswith(f"archive wants a login (HTTP 401) ({metadata} says who gives tokens")
+    challenge = 'Bearer error="insufficient_scope", scope="admin"'
+    text = asked(403, Reason.FORBIDDEN, www_authenticate=challenge)
+    assert "(it says insufficient_scope, it asks for the scope admin)" in text
+    text = asked(429, Reason.RATE_LIMITED, retry_after_s=3600.0)
+    assert "(it asks for a pause of 3600 s)" in text

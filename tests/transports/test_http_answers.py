@@ -221,6 +221,17 @@ async def test_a_challenge_is_kept(making: Making) -> None:
     assert credentials.rejections == 1
 
 
+async def test_what_a_refusal_asks_for_is_said(making: Making) -> None:
+    failure = await failure_of(making, lambda e: e.empty(429, Retry_After="3600"))
+    assert str(failure).endswith("it asks for a pause of 3600 s")
+    challenge = 'Bearer error="insufficient_scope", scope="admin tok-canary"'
+    failure = await failure_of(
+        making, lambda e: e.empty(403, WWW_Authenticate=challenge), secrets=["tok-canary"]
+    )
+    assert "insufficient_scope, it asks for the scope admin" in str(failure)
+    assert "tok-canary" not in f"{failure} {failure.www_authenticate}"
+
+
 async def test_credentials_that_can_be_renewed_are_tried_once_more(making: Making) -> None:
     class Renewing(Fixed):
         async def rejected(self, used: Any) -> bool:

@@ -15,6 +15,7 @@ import aiohttp
 
 from observant_host.errors import HttpFailure
 from observant_host.transports.web.retry_after import retry_after_s
+from observant_host.wire.refusal_headers import asks_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,16 +59,19 @@ class Failures:
         """`what` continues a sentence that begins with the URL."""
         given = headers or {}
         where = self._masker.text(shown(url))  # a path may hold a key
+        pause_s = retry_after_s(given.get("Retry-After"), wall_ns=self._clock.wall_ns())
+        challenge = self._masker.text(readable(given.get("WWW-Authenticate")) or "")
+        asked = asks_for(status or 0, challenge=challenge, retry_after_s=pause_s)
         return HttpFailure(
-            f"{where} {self._masker.text(what)}",
+            f"{where} {self._masker.text(what)}" + (f"; {asked}" if asked else ""),
             kind=kind,
             url=where,
             sent=sent,
             status=status,
             content_type=content_type,
             body=body[:BODY_BYTES],
-            retry_after_s=retry_after_s(given.get("Retry-After"), wall_ns=self._clock.wall_ns()),
-            www_authenticate=readable(given.get("WWW-Authenticate")),
+            retry_after_s=pause_s,
+            www_authenticate=challenge or None,
         )
 
     def of_error(
