@@ -11,9 +11,12 @@ from tests.support.tap import tapping
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.support.tap import Tap
+
 
 @pytest.fixture(autouse=True)
-def every_message_is_valid() -> Iterator[None]:
+def sent() -> Iterator[Tap]:
+    """What was sent so far; at the end all of it must be valid."""
     with tapping() as tap:
-        yield
+        yield tap
     assert tap.wrong == []

@@ -22,7 +22,7 @@ ALL_SENT: Counter[tuple[str, str]] = Counter()
 
 
 def summary() -> list[str]:
-    """One line a revision: how many valid messages were sent, by method, the most frequent first."""
+    """One line a revision: how many valid messages were sent, by method, most frequent first."""
     by_revision: dict[str, Counter[str]] = {}
     for (revision, method), count in ALL_SENT.items():
         by_revision.setdefault(revision, Counter())[method] += count
