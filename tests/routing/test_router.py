@@ -192,6 +192,18 @@ async def test_a_server_that_is_down_is_refused_unsent_with_state_cause_and_sent
     assert (caught.value.call.server, caught.value.call.attempts) == ("a", 0)
 
 
+@pytest.mark.parametrize("state", [PeerState.READY, PeerState.DEGRADED])
+async def test_a_server_whose_life_has_just_ended_is_not_called_ready(state: PeerState) -> None:
+    a = ScriptedPeer("a")
+    bench = Bench(a)
+    a.status = PeerStatus(state, 0, None, "discover_ok", "modern 2026-07-28, 1 tool")
+    a.routable = False
+    with pytest.raises(Unavailable, match="has just lost its process or connection") as caught:
+        await bench.router.call_tool("search")
+    assert "ready" not in str(caught.value)
+    assert (caught.value.delivery, caught.value.fault) == ("not_sent", "peer")
+
+
 async def test_a_name_of_a_server_that_has_not_listed_is_unavailable_by_policy() -> None:
     c = ScriptedPeer("c")
     c.status = PeerStatus(PeerState.UNAVAILABLE, 0, Cause.POLICY, "ambiguous_timeout", "allow it")
