@@ -144,6 +144,13 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         event="retry.denied",
         group="retry",
     ),
+    v.SessionNotEnded: Rule(
+        span=None,
+        stream=None,
+        log="session_not_ended",
+        event="session.not_ended",
+        group="session",
+    ),
     v.FrameDropped: Rule(
         span=None,
         stream=None,

@@ -197,6 +197,13 @@ class RetryDenied(Fact, frozen=True, kw_only=True):
     reason: str
 
 
+class SessionNotEnded(Fact, frozen=True, kw_only=True):
+    """A server did not take the end of its session: it will find out by itself."""
+
+    peer: str
+    detail: str
+
+
 class FrameDropped(Fact, frozen=True, kw_only=True):
     """Noise, orphans, foreign ids, violations: counted, never fatal; excerpted in the log, noise on
     stdout as a warning, the rest at debug level."""

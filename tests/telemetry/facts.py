@@ -101,6 +101,7 @@ MOMENTS: tuple[v.Fact, ...] = (
     v.DeadlineExpired(peer="a", scope="call", budget_ms=5.0, elapsed_ms=6.0, method="tools/call"),
     v.RetryScheduled(peer="a", reason="not_sent", attempt=2, delay_ms=100.0),
     v.RetryDenied(peer="a", reason="not_idempotent"),
+    v.SessionNotEnded(peer="a", detail="https://a.example/mcp answered 500"),
     v.FrameDropped(peer="a", kind="not_json", excerpt="hello"),
     v.ListingFlawed(
         peer="a", detail="tools/list ended early", excluded=1, left_out=("t: no schema",)

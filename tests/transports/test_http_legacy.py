@@ -10,6 +10,7 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from observant_host.errors import HttpFailure
+from observant_host.telemetry.vocabulary import SessionNotEnded
 from tests.support.http_peer import Exchange, HttpPeer, answer
 from tests.transports.http_subjects import Making, legacy, note, settled
 from tests.transports.suite import FAR, SkippingClock, opened
@@ -249,6 +250,9 @@ async def test_a_server_that_takes_no_delete_holds_no_shutdown_up(making: Making
         transport, _ = await begun(making, peer, shutdown_timeout_s=0.2)
         async with asyncio.timeout(1.5):
             assert (await transport.close()).kind == "closed"
+    told = [one.fact.detail for one in making.told if isinstance(one.fact, SessionNotEnded)]
+    assert len(told) == (how in ("500", "reset"))
+    assert how != "500" or "answered 500" in told[0]
     assert verbs(peer).count("DELETE") == (2 if how == "reset" else 1)  # safe to say twice
 
 

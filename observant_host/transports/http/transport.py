@@ -13,6 +13,7 @@ import os
 from typing import TYPE_CHECKING, Final, Literal
 
 from observant_host.errors import HttpFailure, TransportClosed
+from observant_host.telemetry.vocabulary import SessionNotEnded
 from observant_host.timing.deadline import DeadlinePassed, deadline
 from observant_host.timing.tasks import Latch, spawn
 from observant_host.transports.base import End
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 
 DELETE_S: Final = 1.5
 """For telling a server that its session is over: a courtesy, which holds no shutdown up."""
+
+SESSION_OVER: Final = frozenset({404, 405})
+"""Answers to DELETE that are as good as a success: there is no such session, or it cannot be ended
+by its client."""
 
 
 class HttpTransport:
@@ -220,7 +225,7 @@ class HttpTransport:
             self._finished.release(end)
 
     async def _delete(self, client: WebClient) -> None:
-        """A server that takes no DELETE (405) or has no session any more (404) is fine."""
+        """Once, whatever comes of it."""
         if self._session.id is None:
             return
         try:
@@ -235,9 +240,13 @@ class HttpTransport:
                 passage = Passage(expires=math.inf)
                 headers = {"Accept-Encoding": "identity", **self._session.headers()}
                 reply = await client.ask("DELETE", headers=headers, passage=passage, apart=True)
+                if not reply.ok and reply.status not in SESSION_OVER:
+                    raise await reply.refusal()
                 reply.close()
-        except (HttpFailure, DeadlinePassed):
-            return  # the server will find out by itself
+        except HttpFailure as failure:
+            self._telemetry.count(SessionNotEnded(peer=self._name, detail=str(failure)))
+        except DeadlinePassed:
+            return  # which has been told; the server will find out by itself
 
     def _never_ran(self) -> End:
         return End(kind="closed", detail=f'server "{self._name}" was closed before it ran')
