@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.errors import CallTimeout, TransportError
-from observant_host.peers import endings
+from observant_host.peers import endings, losses
 from observant_host.peers.eras import ModernEra, encode_request
 from observant_host.peers.errand import Errand
 from observant_host.peers.headers import Headers
@@ -237,7 +237,8 @@ class Life:
             except TransportError as error:
                 self._pending.forget(request_id)
                 raise endings.not_sent(self.server.name, error) from error
-            except BaseException:
+            except BaseException as failed:
+                losses.note_status(op, failed)
                 if self._pending.forget(request_id) is not None:
                     self._take_back(request_id, errand.method, call)
                 call.settle_quietly()

@@ -17,6 +17,7 @@ from observant_host.wire.revisions import INVALID_PARAMS, METHOD_NOT_FOUND, MODE
 
 if TYPE_CHECKING:
     from observant_host.errors import CallError, Delivery, Fault
+    from observant_host.telemetry.facade import Operation
     from observant_host.telemetry.masking import Masker
     from observant_host.wire.jsonrpc import Broken, Error, Result
 
@@ -44,14 +45,25 @@ def of_request(
     """The error of the call whose exchange failed. `delivery` is what its frame got to."""
     if not isinstance(error, HttpFailure):
         return endings.lost(server, error, delivery)
-    if error.kind == "session_lost":
-        return SessionGone(f"{server} no longer knows this session: {error}", delivery="not_sent")
-    said = message_in(error)
-    if isinstance(said, jsonrpc.Error) and (said.id is None or _is_ours(said.id, request_id)):
-        return endings.rpc_error(said, masker)
-    loss = _unavailable(server, error)
+    loss = _said_in(error, request_id, masker) or _unavailable(server, error)
     loss.__cause__ = error
     return loss
+
+
+def _said_in(failure: HttpFailure, request_id: int, masker: Masker) -> CallError | None:
+    """The server's own error, where its refusal holds one that can be meant for this request."""
+    said = message_in(failure)
+    if not isinstance(said, jsonrpc.Error) or failure.kind == "session_lost":
+        return None
+    named = said.id is None or _is_ours(said.id, request_id)
+    return endings.rpc_error(said, masker) if named else None
+
+
+def note_status(op: Operation, failed: BaseException) -> None:
+    """Tell of a request that failed with what HTTP status that was, where there was one."""
+    cause = failed.__cause__
+    if isinstance(cause, HttpFailure) and cause.status is not None:
+        op.note(http_status=cause.status)
 
 
 REFUSALS: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS, *MODERN_ERRORS})
@@ -78,6 +90,8 @@ def is_unlike_itself(said: Error, method: str) -> bool:
 
 
 def _unavailable(server: str, failure: HttpFailure) -> CallError:
+    if failure.kind == "session_lost":
+        return SessionGone(f"{server} no longer knows this session: {failure}")
     if not failure.sent:
         fault: Fault = "policy" if failure.kind == "credentials" else "peer"
         return Unavailable(f"{server} was sent nothing: {failure}", fault=fault)

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from observant_host.decisions.catalogue import ListedTool
 from observant_host.errors import CallError, InvalidResult, RpcError, Unavailable
-from observant_host.telemetry.vocabulary import FrameDropped
+from observant_host.telemetry.vocabulary import FrameDropped, Request
 from observant_host.wire.mirrored_headers import annotations_of
 from tests.peers.web_desk import WebDesk, error_body
 
@@ -109,6 +109,8 @@ async def test_what_a_failed_exchange_means(
     assert type(failed.value) is kind
     assert failed.value.delivery == delivery
     assert desk.listener.doubts == doubts
+    (told,) = [done.fact for done in desk.told if type(done.fact) is Request]
+    assert told.http_status == failure.get("status")
 
 
 async def test_whose_fault_a_failed_exchange_is() -> None:
