@@ -6,6 +6,7 @@ given to this server's own origin only, which the transports see to.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -129,7 +130,7 @@ class Issuer:
         self._headers: Mapping[str, str] | None = None
         self._problem: str | None = None
         self._until = -1.0
-        self._ran_at: float | None = None
+        self._refused_at = -math.inf
         self._running: Latch[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -142,12 +143,19 @@ class Issuer:
         return self._headers
 
     async def rejected(self, used: Mapping[str, str]) -> None:
-        """Have others, unless `used` are old ones already, or the present ones are quite new."""
+        """Have others, unless `used` are old ones already, or a refusal has just asked for some.
+
+        Even headers that the command printed a moment ago: a helper may keep what was revoked.
+        """
         present = self._headers
         if present is None or any(used.get(name) != value for name, value in present.items()):
             return
-        if self._ran_at is None or self._clock.monotonic() - self._ran_at >= AGAIN_S:
-            await self._renew()
+        now = self._clock.monotonic()
+        if self._running is None:
+            if now - self._refused_at < AGAIN_S:
+                return
+            self._refused_at = now
+        await self._renew()
 
     async def _renew(self) -> None:
         """Cancelling a waiter leaves the run to the others."""
@@ -163,7 +171,6 @@ class Issuer:
             self._headers, self._problem = None, str(error)
             self._until = self._clock.monotonic() + AGAIN_S
         finally:
-            self._ran_at = self._clock.monotonic()
             self._running = None
             done.release(None)
 

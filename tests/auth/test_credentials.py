@@ -196,6 +196,16 @@ async def test_a_refusal_runs_the_command_once_for_all_who_were_refused(desk: De
     assert desk.runs == 2
 
 
+async def test_even_new_headers_are_renewed_once_where_they_are_refused(desk: Desk) -> None:
+    credentials = desk.make("--print", printed(3600, Authorization="Bearer token-{n}"))
+    used = await credentials.headers()
+    assert await asyncio.gather(*(credentials.rejected(used) for _ in range(10))) == [True] * 10
+    again = await credentials.headers()
+    assert again == {"Authorization": "Bearer token-2"}
+    assert [await credentials.rejected(again) for _ in range(5)] == [False] * 5
+    assert desk.runs == 2
+
+
 async def test_a_server_that_refuses_everything_makes_no_storm_of_processes(desk: Desk) -> None:
     credentials = desk.make("--print", "X-Key: always the same")
     used = await credentials.headers()
