@@ -114,7 +114,7 @@ def lines(screen: Screen, servers: list[dict[str, Any]]) -> None:
     )
     for one in servers:
         if one["state"] not in ("ready", "disabled", "stopped") and one["detail"]:
-            screen.prose(addressed(one["name"], one["detail"]))
+            screen.prose(addressed(one["name"], one["detail"]), hanging=2)
 
 
 def addressed(name: str, sentence: str) -> str:

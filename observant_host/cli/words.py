@@ -56,7 +56,8 @@ def evidence_line(evidence: Json) -> str:
     if evidence.get("version"):
         parts.append(f"at {evidence['version']}")
     outcome = str(evidence.get("outcome"))
-    parts.append("-> " + OUTCOMES.get(outcome, outcome))
+    unanswered = outcome == "http_other" and evidence.get("http_status") is None
+    parts.append("-> " + ("no HTTP answer" if unanswered else OUTCOMES.get(outcome, outcome)))
     parts.extend(_measurements(evidence, outcome))
     excerpt = printable(evidence.get("excerpt") or "").strip()
     return " ".join(parts) + (f": {excerpt}" if excerpt else "")

@@ -66,8 +66,8 @@ SENTENCES: Final[dict[Reason, str]] = {
     Reason.ALLOWANCE_MISMATCH: "{server} gave no modern answer{code}{problem}, and its permission"
     " to use an old protocol is for another command: its fingerprint changed. If the change was"
     " meant, update `legacy_fingerprint` in {table}, or run `observant-host allow {server}`.",
-    Reason.AUTH_REQUIRED: "{server} wants a login{code}{problem}. Give it a token in `headers` of"
-    " {table}, or a `headers_command` that prints one.",
+    Reason.AUTH_REQUIRED: "{server} wants a login{code}{problem}. Give it credentials that work:"
+    " `headers` of {table}, or a `headers_command` that prints them.",
     Reason.FORBIDDEN: "{server} refused these credentials{code}{problem}. Check `headers` in"
     " {table} and the rights of that account.",
     Reason.RATE_LIMITED: "{server} asks for fewer requests{code}{problem}; it is asked again later"

@@ -112,6 +112,18 @@ def test_tables_are_coloured_and_no_color_is_honoured(tmp_path) -> None:
         assert "library" in terminal.text
 
 
+@pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}], ids=["coloured", "plain"])
+def test_nothing_is_wider_than_80_columns(tmp_path, variables: dict[str, str]) -> None:
+    stage = stage_in(tmp_path)
+    argv = ("probe", "library", "attic", "-c", str(stage.config), "--standalone")
+    with watching(*argv, COLUMNS="80", **variables) as terminal:
+        assert terminal.end() == 3
+        lines = terminal.text.replace("\r", "\n").splitlines()
+    told = [line for line in lines if len(line) > 80 and " " in line.strip()]
+    assert told == []
+    assert any("allow_legacy" in line for line in lines)
+
+
 def test_watching_status_looks_again_until_ctrl_c(tmp_path) -> None:
     stage = stage_in(tmp_path)
     argv = ("status", "library", "--watch", "--standalone", "-c", str(stage.config))

@@ -52,6 +52,14 @@ def test_a_timeout_names_its_bound_and_a_late_answer_says_so() -> None:
     ) == ("server/discover -> a valid answer after 0.4 ms (late)")
 
 
+def test_what_was_never_answered_is_not_called_an_answer() -> None:
+    unanswered = {"step": "discover", "outcome": "http_other", "http_status": None}
+    assert evidence_line(unanswered) == "server/discover -> no HTTP answer"
+    assert evidence_line({**unanswered, "http_status": 503}) == (
+        "server/discover -> an HTTP answer that says nothing about the era (HTTP 503)"
+    )
+
+
 def test_an_unexpected_downgrade_cannot_be_overlooked() -> None:
     line = decision_line(
         {
