@@ -84,6 +84,22 @@ def test_its_headers_are_read_as_they_are_written(said, expected) -> None:
     assert http_server.plain(said) == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "mirrored"), [({}, {}), ({"harbour": 5}, {"Mcp-Param-Harbour": "5"})]
+)
+def test_its_tool_wants_its_argument(given, mirrored) -> None:
+    meta = {http_server.META + "protocolVersion": http_server.REVISION}
+    params = {"name": "timetable", "arguments": given, "_meta": meta}
+    headers = {
+        "MCP-Protocol-Version": http_server.REVISION,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "timetable",
+        **mirrored,
+    }
+    answer = http_server.answer("ferries", {"method": "tools/call", "params": params}, headers)
+    assert answer[1:3] == (-32602, "the argument `harbour` must be a string")
+
+
 def test_it_refuses_what_its_headers_say_otherwise() -> None:
     meta = {"_meta": {http_server.META + "protocolVersion": http_server.REVISION}}
     message = {"method": "server/discover", "params": meta}

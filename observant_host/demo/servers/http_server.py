@@ -58,8 +58,10 @@ def answer(name: str, message: Reply, headers: Reply) -> Reply | Refusal:
         case "tools/list":
             return {"tools": [TIMETABLE], **cached, **complete}
         case "tools/call" if params.get("name") == "timetable":
-            seen = [f"{key}: {headers[key]}" for key in headers if key.startswith("Mcp-")]
             harbour = params.get("arguments", {}).get("harbour")
+            if not isinstance(harbour, str):
+                return 200, -32602, "the argument `harbour` must be a string", None
+            seen = [f"{key}: {headers[key]}" for key in headers if key.startswith("Mcp-")]
             text = f"{name}.timetable(harbour={harbour!r}) by {'; '.join(seen)}"
             return {"content": [{"type": "text", "text": text}], "isError": False, **complete}
         case "tools/call":
@@ -79,7 +81,7 @@ def mismatch(method: str, params: Reply, headers: Reply) -> str:
         expected["Mcp-Name"] = params.get("name")
         expected["Mcp-Param-Harbour"] = params.get("arguments", {}).get("harbour")
     for header, value in expected.items():
-        if plain(headers.get(header)) != value:
+        if plain(headers.get(header)) != (None if value is None else str(value)):
             return f"the header {header} does not say what the body says"
     return ""
 
