@@ -181,7 +181,9 @@ async def test_a_pause_that_a_server_asks_for_is_the_least_that_passes(tmp_path:
     async with serving(discover_status="429", fail_first=1, retry_after=1, log=log) as web:
         add_url(host, "s", web.url)
         async with host:
-            assert host.servers["s"].reason == "rate_limited"
+            view = host.servers["s"]
+            assert view.reason == "rate_limited"
+            assert "pause of 1 s" in view.detail
             await reach(host, "s", "ready")
     first, second = (one["t"] for one in asked(log)[:2])
     assert 1.0 <= second - first < 5.0
