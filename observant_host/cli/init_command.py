@@ -164,7 +164,7 @@ def _show_commands(screen: Screen, loaded: Loaded) -> None:
     """Exactly what would be started, secrets masked."""
     screen.say("These servers would be started once, one process each, and ended again:")
     for server in loaded.config.servers:
-        screen.say(f"  {server.name}: {_command_of(server, loaded)}")
+        screen.say(f"  {server.name}: {_command_of(server, loaded)}", hanging=6)
 
 
 def _command_of(server: ServerConfig, loaded: Loaded) -> str:

@@ -92,10 +92,10 @@ class Screen:
         what does not fit."""
         self._write(self.out, self._fitted(self.out, text, hanging), style)
 
-    def say(self, text: str, *, style: str = "") -> None:
-        """A remark for a person, on stderr; silent with -q."""
+    def say(self, text: str, *, style: str = "", hanging: int | None = None) -> None:
+        """A remark for a person, on stderr; silent with -q. `hanging` as in `prose`."""
         if not self.quiet:
-            self._write(self.err, self._fitted(self.err, text), style)
+            self._write(self.err, self._fitted(self.err, text, hanging), style)
 
     def say_live(self, text: str) -> None:
         """A remark only for somebody who watches a terminal (elsewhere log lines tell it)."""
