@@ -1,10 +1,8 @@
 """Which era each client library picks for each answer to `server/discover`, and what it sent.
 
-python -m tests.interop.eras.run_eras [--clients ours,ours-allowed,mcp,fastmcp,ts]
-    [--python-mcp PATH] [--python-fastmcp PATH] [--node-folder PATH] [--out FILE]
+python -m tests.interop.eras.run_eras [--clients ours,ours-allowed,mcp,fastmcp,ts] [--out FILE]
 
-Ours needs nothing but this project. The peers need an interpreter each with `mcp==2.3.0` or
-`fastmcp>=4`, and a folder in which `npm install @modelcontextprotocol/client@2.4.0` was run.
+Ours needs nothing but this project; what the others need is installed into the interop cache.
 """
 
 from __future__ import annotations
@@ -18,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.interop import provisions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,14 +73,12 @@ SHORT = {
 }
 
 
-def command(
-    client: str, transport: str, target: list[str] | str, options: argparse.Namespace
-) -> list[str]:
+def command(client: str, transport: str, target: list[str] | str) -> list[str]:
     if client == "ts":
         return ["node", str(HERE / "connect_once.mjs"), transport, json.dumps(target)]
-    python = {"mcp": options.python_mcp, "fastmcp": options.python_fastmcp}.get(client)
-    script = str(HERE / "connect_once.py")
-    return [python or sys.executable, script, client, transport, json.dumps(target)]
+    environment = {"mcp": "python_sdk_2", "fastmcp": "fastmcp_4"}.get(client)
+    python = sys.executable if environment is None else str(provisions.python_with(environment))
+    return [python, str(HERE / "connect_once.py"), client, transport, json.dumps(target)]
 
 
 @contextmanager
@@ -97,9 +95,7 @@ def target_of(transport: str, answer: str, log: Path) -> Iterator[list[str] | st
         process.terminate()
 
 
-def run_one(
-    client: str, transport: str, answer: str, options: argparse.Namespace
-) -> dict[str, Any]:
+def run_one(client: str, transport: str, answer: str) -> dict[str, Any]:
     """One row: {"client", "transport", "answer", "wire": [methods received], "era" | "error", "s"}.
 
     A GET or DELETE is in `wire` by that name.
@@ -108,13 +104,13 @@ def run_one(
         log = Path(folder) / "wire.log"
         log.touch()
         with target_of(transport, answer, log) as target:
-            result = _result_of(command(client, transport, target, options), client, options)
+            result = _result_of(command(client, transport, target), client)
         wire = log.read_text().split()
     return {"client": client, "transport": transport, "answer": answer, "wire": wire, **result}
 
 
-def _result_of(argv: list[str], client: str, options: argparse.Namespace) -> dict[str, Any]:
-    folder = options.node_folder if client == "ts" else None
+def _result_of(argv: list[str], client: str) -> dict[str, Any]:
+    folder = provisions.node_folder(HERE / "typescript_client") if client == "ts" else None
     try:
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=LIMIT_S, cwd=folder, check=False
@@ -146,15 +142,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--clients", default="ours,ours-allowed")
     parser.add_argument("--jobs", type=int, default=4)
-    parser.add_argument("--python-mcp")
-    parser.add_argument("--python-fastmcp")
-    parser.add_argument("--node-folder", default=".")
     parser.add_argument("--out")
     options = parser.parse_args()
     clients = options.clients.split(",")
     jobs = [(client, *answer) for client in clients for answer in ANSWERS]
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda job: run_one(*job, options), jobs))
+        rows = list(pool.map(lambda job: run_one(*job), jobs))
     if options.out:
         Path(options.out).write_text(json.dumps(rows, indent=1))
     print(table(rows, clients))

@@ -3,7 +3,6 @@ comes of it, and what was written to it. Without an allowance none is ever sent 
 
 from __future__ import annotations
 
-import argparse
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -68,9 +67,8 @@ REFUSED: dict[Answer, str] = {
 def rows() -> Rows:
     """All of them, a few at a time: most of each is waiting."""
     jobs = [(client, *answer) for client in ("ours", "ours-allowed") for answer in ANSWERS]
-    options = argparse.Namespace(python_mcp=None, python_fastmcp=None, node_folder=None)
     with ThreadPoolExecutor(JOBS) as pool:
-        found = pool.map(lambda job: run_one(*job, options), jobs)
+        found = pool.map(lambda job: run_one(*job), jobs)
         return dict(zip(jobs, found, strict=True))
 
 
