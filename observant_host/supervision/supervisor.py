@@ -33,6 +33,7 @@ from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 
 if TYPE_CHECKING:
     from observant_host.config import ServerConfig
+    from observant_host.peers.life import Life
     from observant_host.peers.negotiation import Round
     from observant_host.supervision.surroundings import Surroundings
     from observant_host.transports.base import End
@@ -319,7 +320,9 @@ class PeerSupervisor(Calling):
     ) -> Next:
         """End (or notice the end of) the life, drop its era, and say what comes when."""
         life = self.record.life
-        end = await self._lives.end(detail or "its process or connection ended")
+        end = self._leaving(life, detail or _sentence(None))
+        if end is None and self.server.transport == "stdio":
+            end = await self._lives.end(detail)  # how the process ended belongs to the restart
         if life is not None and life.inbox.cut_off is not None:
             self._trail.call_failed(life.inbox.cut_off)
         self._why_ended = detail or _sentence(end)
@@ -331,7 +334,15 @@ class PeerSupervisor(Calling):
             reason=reason or "",
             detail=f"{self._why_ended}; {coming.start_said(self._around.clock.wall_ns())}",
         )
+        await self._lives.end(self._why_ended)
         return coming
+
+    def _leaving(self, life: Life | None, why: str) -> End | None:
+        """Call it no more, drop its era, and say how it ended if it did by itself: closing it may
+        take a while, in which it must not look alive."""
+        self.peer.detach(why)
+        self._lives.drop(why)
+        return life.end if life is not None else None
 
     def _restart(self, why: RestartReason | None, end: End | None, *, uptime_s: float) -> Next:
         following = restart.after(

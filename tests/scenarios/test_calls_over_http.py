@@ -185,6 +185,43 @@ async def test_calls_that_outnumber_what_a_session_serves_all_get_their_answers(
     assert len(received(log, "server/discover")) == 1
 
 
+async def test_a_server_that_is_lost_does_not_look_ready_while_its_connection_is_closed() -> None:
+    """Its last session is deleted on the way out, and that may take a while."""
+    seen: list[str] = []
+
+    async def old(exchange: Exchange) -> None:
+        method = exchange.seen.method
+        if exchange.seen.verb == "DELETE":
+            seen.append(host.servers["s"].state)
+            await exchange.gone()
+        elif exchange.seen.verb == "GET":
+            await exchange.empty(405)
+        elif method == "initialize":
+            result = {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "old", "version": "1"},
+            }
+            await exchange.result(result, Mcp_Session_Id="s-1")
+        elif method == "tools/list":
+            await exchange.result({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})
+        elif method == "notifications/initialized":
+            await exchange.empty(202)
+        else:
+            await exchange.empty(400 if method == "server/discover" else 500)
+
+    host, _ = quick_host()
+    async with HttpPeer(old) as peer:
+        add_url(host, "s", peer.url, allow_legacy=True, shutdown_timeout_s=0.5)
+        async with host:
+            with pytest.raises(Unavailable, match="500"):
+                await host.call_tool("t", {})
+            await peer.until(lambda peer: seen)
+            with pytest.raises(Unavailable, match="is down"):
+                await host.call_tool("t", {})
+    assert seen[0] == "backoff"
+
+
 async def test_a_session_that_nobody_may_renew_ends_the_life_and_discover_comes_first(
     tmp_path: Path,
 ) -> None:
