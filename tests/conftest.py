@@ -3,9 +3,12 @@ tests that look at it is summed up at the end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.tap import ALL_SENT, summary
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -16,8 +19,19 @@ settings.register_profile(
 settings.load_profile("any_machine")
 
 
-def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    from tests.support.tap import summary
+def pytest_sessionfinish(session: Any) -> None:
+    """A worker of pytest-xdist hands over what was sent in its tests."""
+    handed = getattr(session.config, "workeroutput", None)
+    if handed is not None:
+        handed["sent"] = [[*key, count] for key, count in ALL_SENT.items()]
 
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for revision, method, count in getattr(node, "workeroutput", {}).get("sent", ()):
+        ALL_SENT[revision, method] += count
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     for line in summary():
         terminalreporter.write_line(line)

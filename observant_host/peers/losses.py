@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from observant_host.errors import HttpFailure, Unavailable
+from observant_host.errors import HttpFailure, InvalidResult, Unavailable
 from observant_host.peers import endings
 from observant_host.wire import jsonrpc
 from observant_host.wire.revisions import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_ERRORS
@@ -45,7 +45,7 @@ def of_request(
     """The error of the call whose exchange failed. `delivery` is what its frame got to."""
     if not isinstance(error, HttpFailure):
         return endings.lost(server, error, delivery)
-    loss = _said_in(error, request_id, masker) or _unavailable(server, error)
+    loss = _said_in(error, request_id, masker) or _lost(server, error)
     loss.__cause__ = error
     return loss
 
@@ -89,7 +89,9 @@ def is_unlike_itself(said: Error, method: str) -> bool:
     return said.code == METHOD_NOT_FOUND and method in ANNOUNCED
 
 
-def _unavailable(server: str, failure: HttpFailure) -> CallError:
+def _lost(server: str, failure: HttpFailure) -> CallError:
+    if failure.kind == "too_large" and failure.status is not None and failure.status < 300:
+        return InvalidResult(f"{server}: the reply was longer than allowed: {failure}")
     if failure.kind == "session_lost":
         return SessionGone(f"{server} no longer knows this session: {failure}")
     if not failure.sent:

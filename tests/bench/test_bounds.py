@@ -29,6 +29,7 @@ def test_a_large_message_costs_in_proportion_and_holds_nobody_up(case: str) -> N
 @pytest.mark.parametrize("case", SIZES_MIB)
 def test_a_message_beyond_its_bound_costs_one_call(case: str) -> None:
     one = measured(case, 30, default_bound=True)
+    assert one["outcome"].startswith("invalid_result: ")
     assert "max_message_bytes" in one["outcome"]
     assert "then dead" not in one["outcome"]
     assert one["grew_mib"] < 10 + MEMORY_A_MIB * 16, one
