@@ -180,6 +180,8 @@ class InstanceLock:
     def release(self) -> None:
         """Idempotent. The file stays: removing it would let two hosts lock two files."""
         if self._descriptor is not None:
+            # a child between its fork and its exec has the descriptor too: closing is not enough
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = None
 
