@@ -12,8 +12,8 @@ from observant_host.config import HostConfig, HttpServer, StdioServer
 from observant_host.decisions.merge import EMPTY
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
 from observant_host.errors import ConfigError, HostError, InvalidCall, Unavailable
-from observant_host.host.calls import Calls
 from observant_host.host.core import Core, Plan
+from observant_host.host.following import Following
 from observant_host.host.history import explain
 from observant_host.peers.input_handlers import InputHandlers, modes_of
 from observant_host.routing.arguments import check_log_level
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
 
 
-class Host(Calls):
+class Host(Following):
     """Many MCP servers as one catalogue. An async context manager; closable from any task, twice.
 
     `state_dir` None keeps nothing on disk; with it names and allowances survive, and `record`

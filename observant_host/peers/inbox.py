@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from observant_host.errors import HttpFailure, InvalidResult
 from observant_host.peers import endings, losses
 from observant_host.peers.open_call import OpenCall
-from observant_host.peers.pending import Entry, FailOne, Matched, Pending
+from observant_host.peers.pending import LISTEN, Entry, FailOne, Matched, Pending
 from observant_host.peers.probes import KEPT_BYTES, Answer, Probe, Probes
 from observant_host.telemetry.vocabulary import FrameDropped
 from observant_host.timing.tasks import Latch, Signal
@@ -167,7 +167,8 @@ class Inbox:
             return
         for entry in self._pending.close():
             if isinstance(entry.waiter, OpenCall):
-                if self.cut_off is None and entry.waiter.delivery == "sent_no_reply":
+                waited = entry.method != LISTEN and entry.waiter.delivery == "sent_no_reply"
+                if self.cut_off is None and waited:
                     self.cut_off = entry.waiter.context
                 entry.waiter.fail(endings.life_ended(self._server, end, entry.waiter.delivery))
         self._server_requests.close()

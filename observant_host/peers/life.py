@@ -8,9 +8,10 @@ A call costs one future and no task; what the server sends is only ever answered
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Any, Final
 
-from observant_host.errors import CallTimeout, TransportError
+from observant_host.errors import TransportError
 from observant_host.peers import endings, losses
 from observant_host.peers.eras import ModernEra, encode_request
 from observant_host.peers.errand import Errand
@@ -19,12 +20,14 @@ from observant_host.peers.inbox import Drops, Inbox
 from observant_host.peers.notices import Notices
 from observant_host.peers.open_call import OpenCall
 from observant_host.peers.outbox import Outbox
-from observant_host.peers.pending import Entry, Pending
+from observant_host.peers.overdue import Overdue
+from observant_host.peers.pending import Pending
 from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
 from observant_host.peers.server_requests import ServerRequests
 from observant_host.peers.sessions import Sessions
+from observant_host.peers.subscriptions import Subscriptions
 from observant_host.telemetry.masking import Masker
-from observant_host.telemetry.vocabulary import DeadlineExpired, Request, TransportConnect
+from observant_host.telemetry.vocabulary import Request, TransportConnect
 from observant_host.timing.deadline import Sweep
 from observant_host.transports.base import Outbound
 from observant_host.wire import legacy
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from observant_host.config import ServerConfig
-    from observant_host.errors import DeadlineScope, Delivery
+    from observant_host.errors import Delivery
     from observant_host.peers.eras import Era, Params
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.listener import LifeListener
@@ -93,7 +96,8 @@ class Life:
             on_evidence=listener.evidence_arrived,
             on_late_modern=listener.late_modern_evidence,
         )
-        self._sweep = Sweep(clock, self._fail_due)
+        due = Overdue(server.name, self._pending, telemetry=telemetry, take_back=self._take_back)
+        self._sweep = Sweep(clock, due.fail)
         self._drop = Drops(server.name, telemetry=telemetry, masker=self.masker)
         self._outbox = Outbox(transport, clock=clock, drop=self._drop)
         answers = ServerRequests(
@@ -103,11 +107,13 @@ class Life:
             drop=self._drop,
             write=self._answer,
         )
+        self.subscriptions = Subscriptions(self, drop=self._drop)
         self.notices = Notices(
             server.name,
             telemetry=telemetry,
             clock=clock,
             drop=self._drop,
+            admits=self.subscriptions.admits,
             on_progress=self._progress,
             on_list_changed=listener.list_changed,
             on_cancelled=answers.cancelled,
@@ -140,6 +146,7 @@ class Life:
 
     async def close(self) -> End:
         """End the life within the transport's bound; idempotent, from any task."""
+        self.subscriptions.close()
         return await self.transport.close()
 
     async def ended_wait(self) -> End:
@@ -164,8 +171,8 @@ class Life:
 
     @property
     def open_requests(self) -> int:
-        """How many requests wait for an answer, unanswered probes included."""
-        return len(self._pending)
+        """How many requests wait for an answer, unanswered probes included, streams not."""
+        return len(self._pending) - len(self.subscriptions)
 
     def settle(
         self,
@@ -266,6 +273,30 @@ class Life:
             era, frame, request_id=request_id, method=method, params=params
         )
 
+    def begin(self, errand: Errand, params: Params, *, trace: TraceContext) -> tuple[int, OpenCall]:
+        """Send what its opener waits for; it must have left by `expires`. Raises Unavailable."""
+        era = self.era
+        if era is None or self.inbox.end.is_set():
+            raise endings.not_open(self.server.name, self.inbox.end.value)
+        request_id, future = self._pending.next_id(), asyncio.get_running_loop().create_future()
+        call = OpenCall(errand, future, began=self.clock.monotonic(), context=trace)
+        out = self._outbound(era, request_id, errand, params, trace=trace)
+        self._pending.open(request_id, errand.method, expires=math.inf, waiter=call)
+        try:
+            call.sent = self.transport.send(out, expires=errand.expires)
+        except TransportError as error:
+            self._pending.forget(request_id)
+            raise endings.not_sent(self.server.name, error) from error
+        return request_id, call
+
+    def give_up(self, request_id: int, call: OpenCall, *, tell: bool = True) -> None:
+        """Wait no more for what `begin` sent; `tell` the server, unless it has said so itself."""
+        known = self._pending.forget(request_id) is not None
+        if known and tell:
+            self._take_back(request_id, call.errand.method, call)
+        elif known:
+            self.transport.cancel(request_id)
+
     def notify(self, method: str, params: Params = None) -> None:
         """Send a notification in the era's shape; does nothing on an ended or undecided life."""
         if self.era is not None and not self.inbox.end.is_set():
@@ -358,36 +389,6 @@ class Life:
         return True
 
     # Time and cancellation
-
-    def _fail_due(self, now: float) -> float | None:
-        for entry in self._pending.due(now):
-            call = entry.waiter
-            if isinstance(call, OpenCall):
-                self._time_over(entry, call, now=now)
-        return self._pending.earliest()
-
-    def _time_over(self, entry: Entry[OpenCall | Probe], call: OpenCall, *, now: float) -> None:
-        delivery = self._take_back(entry.id, entry.method, call)
-        scope: DeadlineScope = call.scope_at(now)
-        budget_s = entry.expires - call.began
-        self.telemetry.count(
-            DeadlineExpired(
-                peer=self.server.name,
-                scope=scope,
-                budget_ms=budget_s * 1000,
-                elapsed_ms=(now - call.began) * 1000,
-                method=entry.method,
-            ),
-            parent=call.context,
-        )
-        call.fail(
-            CallTimeout(
-                f"{self.server.name} did not answer {entry.method} within {budget_s:.3g} s",
-                scope=scope,
-                delivery=delivery,
-                fault="peer",
-            )
-        )
 
     def _take_back(self, request_id: int, method: str, call: OpenCall) -> Delivery:
         """Nobody waits any more: withdraw what has not left, else tell the server, once."""

@@ -33,6 +33,19 @@ LIST_CHANGED: Final[dict[str, ListKind]] = {
     "notifications/resources/list_changed": "resources",
 }
 
+STREAMED: Final = frozenset(
+    {
+        *LIST_CHANGED,
+        "notifications/resources/updated",
+        "notifications/subscriptions/acknowledged",
+        "notifications/cancelled",
+    }
+)
+"""What a modern server may only say on a stream that was asked for.
+
+Source: MCP 2026-07-28 server/utilities/subscriptions › Receiving Notifications.
+"""
+
 TOLD_PER_SECOND: Final = 10
 """Notifications of one method of one server that are told further: neither 20,000 log messages nor
 500 changed lists in one burst may become a flood of our own. Each still has its effect."""
@@ -100,8 +113,9 @@ class Notices:
     """The notifications of one life.
 
     `on_progress` gives the note to its call and says whether there was one; `on_cancelled` is a
-    legacy server giving up a request of its own. Whoever wants to hear of updated resources or of
-    log messages sets `on_updated` and `on_log`.
+    legacy server giving up a request of its own. `admits` says whether a modern one of STREAMED is
+    to be acted upon, and itself takes what concerns the streams. Whoever wants to hear of updated
+    resources or of log messages sets `on_updated` and `on_log`.
     """
 
     def __init__(
@@ -111,6 +125,7 @@ class Notices:
         telemetry: Telemetry,
         clock: Clock,
         drop: Callable[[str], None],
+        admits: Callable[[Notification], bool],
         on_progress: Callable[[ProgressNote], bool],
         on_list_changed: Callable[[ListKind], None],
         on_cancelled: Callable[[Raw | None], None],
@@ -119,6 +134,7 @@ class Notices:
         self._telemetry = telemetry
         self._clock = clock
         self._drop = drop
+        self._admits = admits
         self._on_progress = on_progress
         self._on_list_changed = on_list_changed
         self._on_cancelled = on_cancelled
@@ -129,6 +145,8 @@ class Notices:
 
     def received(self, note: Notification, *, era: str) -> None:
         """Dispatch one; `era` is "modern", "legacy" or "unknown"."""
+        if era == "modern" and note.method in STREAMED and not self._admits(note):
+            return
         kind = LIST_CHANGED.get(note.method)
         if note.method == "notifications/progress":
             progress = parse_progress(note.params)

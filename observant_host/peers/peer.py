@@ -17,6 +17,8 @@ from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers
 from observant_host.peers.reading import Reading, place_of
 from observant_host.peers.tasks import Tasks
 from observant_host.peers.told import LogMessage, OnLog, Told
+from observant_host.peers.wishes import Wishes
+from observant_host.telemetry.vocabulary import FrameDropped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,6 +62,7 @@ class Peer:
         self.life: Life | None = None
         self.told = Told()
         self.tasks = Tasks(server)
+        self.wishes = Wishes(server.name)
         self._cache = cache
         self._place = place_of(server)
         self._log_level = log_level
@@ -78,10 +81,13 @@ class Peer:
     def attach(self, life: Life) -> None:
         """Route calls to this life from now on."""
         self.life = life
-        if self._cache is not None:
-            life.notices.on_updated = self._updated
+        self.follow(life)
         if self._on_log is not None:
             life.notices.on_log = self._log
+
+    def follow(self, life: Life) -> None:
+        """Hear of changed resources in this life."""
+        life.notices.on_updated = self.updated
 
     def detach(self, because: str, *, fault: Fault = "peer") -> None:
         """Route no more calls; those in line fail at once. `because` is a sentence for a person,
@@ -143,9 +149,15 @@ class Peer:
     def _reading(self, cache: ResourceCache, parent: TraceContext | None) -> Reading:
         return Reading(cache, self._place, peer=self.name, telemetry=self.telemetry, parent=parent)
 
-    def _updated(self, uri: str) -> None:
+    def updated(self, uri: str) -> None:
+        """This resource changed, or may have: what was kept of it is stale, and whoever follows
+        it is told."""
         if self._cache is not None:
             self._cache.updated(self._place.server, uri)
+        self.wishes.updated(uri, self._callback_failed)
+
+    def _callback_failed(self) -> None:
+        self.telemetry.count(FrameDropped(peer=self.name, kind="updated_callback_failed"))
 
     def _log(self, note: LogNote) -> None:
         if self._on_log is not None:

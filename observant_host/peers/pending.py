@@ -21,6 +21,9 @@ W = TypeVar("W")
 NOTICE_WINDOW_S: Final = 5.0
 """How long an error without an id may still be somebody's answer to a notification of ours."""
 
+LISTEN: Final = "subscriptions/listen"
+"""Its answer is the end of a stream, which may take days: it is no request that waits."""
+
 MAX_FORGOTTEN: Final = 1024
 """Forgotten ids remembered, only to call their answers "late"; older ones count as duplicates."""
 
@@ -186,9 +189,10 @@ class Pending(Generic[W]):
     def _match_without_id(
         self, message: Result | Error | Broken, now: float
     ) -> FailOne[W] | Orphan:
-        if not _is_error(message) or len(self._open) != 1 or self._just_notified(now):
+        answered_soon = [entry for entry in self._open.values() if entry.method != LISTEN]
+        if not _is_error(message) or len(answered_soon) != 1 or self._just_notified(now):
             return Orphan("no_id")
-        _, entry = self._open.popitem()
+        entry = self._open.pop(answered_soon[0].id)
         return FailOne(entry, message, _NAMELESS)
 
     def _just_notified(self, now: float) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from observant_host.decisions.catalogue import Listing, PeerView
 from observant_host.decisions.peer_states import Happened, PeerStatus, after
 from observant_host.decisions.terms import Cause, Era, PeerState
+from observant_host.peers.watchdog import Listening
 from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import PeerStateChanged
 from observant_host.timing.tasks import Signal, wait_any
@@ -111,6 +112,7 @@ class PeerRecord:
         self.version: str | None = None
         self.listing: Listing | None = None
         self.listing_layer: Layer = "unknown"
+        self.listening = Listening()
         self.life: Life | None = None
         self.evidence: tuple[Mapping[str, object], ...] = ()
         self.trace_id: str | None = None
@@ -245,6 +247,7 @@ class PeerRecord:
             transport="ok" if connected else "waiting" if waiting else "down",
             era=era,
             listing=self.listing_layer,
+            listen=self.listening.layer,
             last_call=self.last_call,
         )
 

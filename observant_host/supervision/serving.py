@@ -15,6 +15,7 @@ from observant_host.decisions.terms import Era, Reason, Trigger
 from observant_host.errors import Unavailable
 from observant_host.peers.discovery import list_everything
 from observant_host.peers.pages import ListBounds
+from observant_host.peers.watchdog import Watchdog
 from observant_host.supervision.health import missing
 from observant_host.telemetry.vocabulary import ListingFlawed
 from observant_host.timing.tasks import Signal, wait_any
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 RETRY_FIRST_S: Final = 1.0
 RETRY_MAX_S: Final = 60.0
 """A list that failed is read again after this, doubling: the peer works, only its list does not."""
+
+
+UNHEARD_S: Final = 60.0
+"""A stream of changes that is down for longer is more than a reconnection: a person should know."""
 
 
 class Serving:
@@ -55,13 +60,26 @@ class Serving:
         self._retry_at = math.inf
         self._ready_at: float | None = None
         self._told = Flaws()
+        self._watchdog = Watchdog(
+            self._life,
+            listening=record.listening,
+            wishes=peer.wishes,
+            random=around.random,
+            on_updated=peer.updated,
+        )
 
     async def list(self, trigger: Trigger) -> None:
         """Read all lists, become ready (or degraded). Ends early with the life or its era."""
         signals = self._signals
+        if not self._watchdog.started:
+            self._peer.follow(self._life)
+            await self._watchdog.start(self._around.broken)
+        self._watchdog.reading = True
         signals.lists.clear()
         if trigger is not Trigger.EXPIRED:  # that a hint ran out is no word of the server's
             self._relisting = self._relisting.read(self._now())
+        if signals.stale.is_set():
+            self._watchdog.renewed.set()
         signals.stale.clear()
         signals.expired.clear()
         async with anyio.create_task_group() as group:
@@ -148,6 +166,9 @@ class Serving:
             )
         if listing is not None and not listing.complete:
             return "a list could not be read and is tried again"
+        since = self._record.listening.down_since
+        if since is not None and self._now() >= since + UNHEARD_S:
+            return f"it does not tell of changes: {self._record.listening.why}"
         return None
 
     def _expired(self) -> bool:
@@ -173,7 +194,8 @@ class Serving:
         over: tuple[Signal, ...] = (self._life.end_signal, signals.late_modern, signals.lost)
         while True:
             calm = self._relisting.wait_s(self._now()) if signals.lists.is_set() else 0.0
-            acts = (wish, signals.stale, signals.expired, signals.doubt)
+            heard = self._record.listening.changed
+            acts = (wish, signals.stale, signals.expired, signals.doubt, heard)
             wake = over + (acts if calm else (*acts, signals.lists))
             woken = await wait_any(self._around.clock, self._alarm_s(calm), *wake)
             if woken in over and woken is not None:
@@ -184,6 +206,9 @@ class Serving:
                 served(asked)
             elif woken is signals.doubt:
                 await self._check()
+            elif woken is heard:
+                heard.clear()
+                self._say_again()
             elif woken is signals.expired:
                 await self.list(Trigger.EXPIRED)
             elif woken is signals.stale or self._may_list():
@@ -191,7 +216,12 @@ class Serving:
             elif self._now() >= self._retry_at:
                 await self.list(Trigger.REPROBE)
             elif woken is None:
-                self._say()
+                self._say_again()
+
+    def _say_again(self) -> None:
+        """Something other than the lists changed."""
+        if self._ready_at is not None:
+            self._say()
 
     def _may_list(self) -> bool:
         """The server said that a list changed, and has not said so too often."""
@@ -202,6 +232,9 @@ class Serving:
         alarms = [self._retry_at - self._now()] if self._retry_at < math.inf else []
         if calm:
             alarms.append(calm)
+        since = self._record.listening.down_since
+        if since is not None and self._now() < since + UNHEARD_S:
+            alarms.append(since + UNHEARD_S - self._now())
         expires = self._record.allowance_expires_s
         if expires is not None and self._record.era is Era.LEGACY and not self._expired():
             alarms.append(expires - self._around.now_s())

@@ -69,6 +69,7 @@ def _snapshot(
         refresh_failing=record.listing_layer == "failing"
         if record.era is not Era.UNKNOWN
         else None,
+        subscription_up=None if record.listening.layer == "off" else record.listening.layer == "ok",
         inflight=peer.peer.gate.in_flight,
         queued=peer.peer.gate.queued,
         processes=group.processes if group is not None else _without_group(peer),

@@ -48,6 +48,8 @@ NOISE: Final = (
     *("cancelled_unknown_request", "answer_failed", "notification_unknown"),
     *("progress_unexpected", "progress_callback_failed", "log_callback_failed"),
     *("write_queue_full", "write_after_end"),
+    *("subscription_foreign", "subscription_early", "subscription_unasked"),
+    "updated_callback_failed",
 )
 STAGES: Final = ("host", "queue")
 LOGGED_LEVELS: Final = (*LOG_LEVELS, "")

@@ -133,6 +133,7 @@ _LISTED: Final = (
     _metric(
         "catalogue_refresh_failing", "gauge", "1 while a due refresh of the list fails.", "peer"
     ),
+    _metric("subscription_up", "gauge", "1 while a wanted stream of changes stands.", "peer"),
     _metric("catalogue_info", "gauge", "1 for the digest of the current catalogue.", "digest"),
     # Eras.
     _metric(
@@ -286,6 +287,21 @@ _LISTED: Final = (
         "Results whose structured content is not known to fit their tool's output schema.",
         *("peer", "problem"),
     ),
+    # Streams of changes.
+    _metric(
+        "subscription_reconnects_total",
+        "counter",
+        "Streams of changes that were opened again after one was lost.",
+        "peer",
+        eager=((),),
+    ),
+    _metric(
+        "subscription_gap_seconds_total",
+        "counter",
+        "Seconds for which a server could not tell of changes, counted when that was over.",
+        "peer",
+        eager=((),),
+    ),
     # The host and its own telemetry.
     _metric(
         "config_last_reload_successful", "gauge", "1 while the last reading of the config was good."
@@ -323,7 +339,7 @@ SNAPSHOT: Final = frozenset(
         *("peer_last_refused_timestamp_seconds", "legacy_allowance_expiry_timestamp_seconds"),
         *("inflight_calls", "queued_calls", "peer_processes", "peer_resident_memory_bytes"),
         *("peer_cpu_seconds_total", "peer_open_fds", "catalogue_tools", "catalogue_collisions"),
-        *("catalogue_refresh_failing", "catalogue_info", "config_info"),
+        *("catalogue_refresh_failing", "catalogue_info", "config_info", "subscription_up"),
         *("config_last_reload_successful", "telemetry_spans_total", "telemetry_sink_up"),
         *("record_bytes", "record_lost_total", "metrics_render_seconds"),
     )
@@ -331,13 +347,10 @@ SNAPSHOT: Final = frozenset(
 """Metrics made at each scrape instead of being kept."""
 
 NOT_YET_EMITTED: Final = (
-    PREFIX + "subscription_up",
-    PREFIX + "subscription_reconnects_total",
-    PREFIX + "subscription_gap_seconds_total",
     PREFIX + "pin_drift",
     PREFIX + "http_requests_total",
     PREFIX + "auth_failures_total",
     PREFIX + "clients",
     "mcp_server_operation_duration_seconds",
 )
-"""Names that are spoken for: they appear with listening, pins, and the northbound service."""
+"""Names that are spoken for: they appear with pins and the northbound service."""

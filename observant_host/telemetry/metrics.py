@@ -63,6 +63,7 @@ class MetricSink:
         self._handlers: Final[dict[type[v.Fact], Callable[[Any, Finished], None]]] = {
             v.RoutedCall: self._call,
             v.Request: self._request,
+            v.ListenOpen: self._listen,
             v.EraDecide: self._era,
             v.PeerStateChanged: self._state,
             v.PeerRestart: self._restart,
@@ -140,6 +141,17 @@ class MetricSink:
             series(_ATTEMPTS, fact.peer).inc()
         elif fact.probe_outcome is not None:
             self._probe(fact, fact.probe_outcome, done)
+
+    def _listen(self, fact: v.ListenOpen, done: Finished) -> None:
+        error = done.error_type or ""
+        series = self._children.series
+        series(
+            _OPERATION, fact.method, fact.era, error if error in _KNOWN_ERRORS else OTHER
+        ).observe(done.duration_ns * _NS, done.context)
+        if fact.reopened:
+            series(PREFIX + "subscription_reconnects_total", fact.peer).inc(done.context)
+        if fact.gap_s is not None:
+            series(PREFIX + "subscription_gap_seconds_total", fact.peer).add(fact.gap_s)
 
     def _probe(self, fact: v.Request, outcome: str, done: Finished) -> None:
         if fact.method == "initialize":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from observant_host.decisions.subscription import Loss
 from observant_host.telemetry import vocabulary as v
 
 if TYPE_CHECKING:
@@ -87,6 +88,22 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         },
     ),
     v.Request: Rule(span="", kind="client", group="request"),
+    v.ListenOpen: Rule(
+        span="subscriptions/listen", kind="client", log="listening", group="subscription"
+    ),
+    v.SubscriptionLost: Rule(
+        span="observant_host.subscription.lost",
+        log="listen_lost",
+        level="warning",
+        group="subscription",
+    ),
+    v.WishUnmet: Rule(
+        span=None,
+        stream=None,
+        log="resource_wish_unmet",
+        level="warning",
+        group="subscription",
+    ),
     v.RoutedCall: Rule(
         span="observant_host.call",
         log="call_failed",
@@ -187,7 +204,10 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
 
 DECISION_SPANS: Final = frozenset(
     rule.span for rule in RULES.values() if rule.stream == "decisions" and rule.span
-) | {"observant_host.peer.start", "observant_host.deadline"}
+) | {
+    *("observant_host.peer.start", "observant_host.deadline"),
+    *("subscriptions/listen", "observant_host.subscription.lost"),
+}
 """Spans that no sampling ratio ever touches."""
 
 KEPT: Final = frozenset(kind for kind, rule in RULES.items() if rule.span in DECISION_SPANS)
@@ -304,6 +324,8 @@ def is_error(fact: v.Fact, outcome: str) -> bool:
             return fact.gave_up
         case v.ConfigLoaded():
             return not fact.successful
+        case v.SubscriptionLost():
+            return fact.reason not in (Loss.GRACEFUL, Loss.CANCELLED)
         case _:
             return outcome != "ok"
 
@@ -315,7 +337,9 @@ def level_of(fact: v.Fact, outcome: str) -> Level:
         return "warning"
     level = RULES[type(fact)].level
     downgrade = isinstance(fact, v.EraDecide) and fact.direction == "downgrade"
-    return "warning" if level == "info" and (downgrade or is_error(fact, outcome)) else level
+    partial = isinstance(fact, v.ListenOpen) and bool(fact.left_out)
+    bad = downgrade or partial or is_error(fact, outcome)
+    return "warning" if level == "info" and bad else level
 
 
 ELSEWHERE: Final = frozenset({"evidence", "stderr_tail", "target"})

@@ -44,6 +44,7 @@ _FIELDS: Final = {
     "catalogue_tools": "tools",
     "catalogue_collisions": "collisions",
     "catalogue_refresh_failing": "refresh_failing",
+    "subscription_up": "subscription_up",
 }
 """Metric to field of PeerSnapshot, where the value is the number itself; None gives no series."""
 

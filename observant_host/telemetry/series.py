@@ -25,7 +25,7 @@ class CounterSeries:
     __slots__ = ("exemplar", "value")
 
     def __init__(self) -> None:
-        self.value = 0
+        self.value = 0.0
         self.exemplar: tuple[TraceContext, float] | None = None
 
     def inc(self, context: TraceContext | None = None) -> None:
@@ -33,6 +33,10 @@ class CounterSeries:
         self.value += 1
         if context is not None and context.sampled:
             self.exemplar = (context, 1.0)
+
+    def add(self, amount: float) -> None:
+        """So much more; never less."""
+        self.value += amount
 
     def collect(self, family: Family, name: str, labels: Labels) -> None:
         family.add_sample(name, labels, self.value, exemplar=_exemplar(self.exemplar))

@@ -82,6 +82,28 @@ class Request(Fact, frozen=True, kw_only=True):
     probe_outcome: str | None = None
 
 
+class ListenOpen(Fact, frozen=True, kw_only=True):
+    """One `subscriptions/listen`, from its request to its acknowledgment: the stream lasts longer.
+
+    `filter`, `acked`, `left_out`: kinds of lists, and how many resources. `reopened` after a loss;
+    `gap_s` is then for how long changes went untold, once that is over.
+    """
+
+    peer: str
+    generation: int
+    method: str = "subscriptions/listen"
+    era: str = "modern"
+    request_id: int = 0
+    version: str | None = None
+    filter: tuple[str, ...] = ()
+    acked: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    reopened: bool = False
+    gap_s: float | None = None
+    rpc_code: int | None = None
+    http_status: int | None = None
+
+
 class RoutedCall(Fact, frozen=True, kw_only=True):
     """One call from a caller's view; `method` is tools/call, prompts/get, resources/read, …
 
@@ -197,6 +219,26 @@ class RetryDenied(Fact, frozen=True, kw_only=True):
     reason: str
 
 
+class SubscriptionLost(Fact, frozen=True, kw_only=True):
+    """A stream of changes ended that had been acknowledged, and not by us; `reason` is a Loss."""
+
+    peer: str
+    generation: int
+    request_id: int
+    reason: str
+    age_s: float
+    messages: int
+    last_message_age_s: float | None = None
+
+
+class WishUnmet(Fact, frozen=True, kw_only=True):
+    """A resource that somebody wants to follow is not followed, and why; told once a try."""
+
+    peer: str
+    uri: str
+    detail: str
+
+
 class SessionNotEnded(Fact, frozen=True, kw_only=True):
     """A server did not take the end of its session: it will find out by itself."""
 
@@ -300,6 +342,7 @@ class PeerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     tools: int | None = None
     collisions: int | None = None
     refresh_failing: bool | None = None
+    subscription_up: bool | None = None
     inflight: int = 0
     queued: int = 0
     processes: int | None = None

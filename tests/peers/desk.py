@@ -11,13 +11,15 @@ from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers
 from observant_host.peers.life import Life
 from observant_host.telemetry.masking import Masker
 from observant_host.telemetry.setup import capturing
-from observant_host.telemetry.vocabulary import FrameDropped
+from observant_host.telemetry.vocabulary import FrameDropped, HostLifecycle
 from observant_host.transports.memory import MemoryLink, MemoryTransport
 from observant_host.wire.envelope import ClientInfo
 from tests.support.clock import ManualClock
 
 if TYPE_CHECKING:
+    from observant_host.decisions.subscription import Filter
     from observant_host.decisions.terms import Reason
+    from observant_host.peers.subscriptions import Subscription
 
 CLIENT = ClientInfo("tested-host", "1")
 MODERN = "2026-07-28"
@@ -124,6 +126,24 @@ class Desk:
         era = LegacyEra(version=version)
         self.life.settle(era, server_info=None, capabilities=capabilities, instructions=None)
         return self
+
+    async def following(self, asked: Filter, granted: dict[str, Any] | None = None) -> Subscription:
+        """A stream of changes that the server has acknowledged (all of it, unless `granted`)."""
+        answer, self.answer = self.answer, None
+        trace = self.telemetry.count(HostLifecycle(what="test"))
+        opened = self.life.subscriptions.open(
+            asked, expires=self.clock.monotonic() + 10, trace=trace
+        )
+        await self.settle()
+        granted = self.sent[-1]["params"]["notifications"] if granted is None else granted
+        self.in_stream(opened.id, "subscriptions/acknowledged", notifications=granted)
+        await self.settle()
+        self.answer = answer
+        return opened
+
+    def in_stream(self, id_: object, method: str, **params: Any) -> None:
+        params = {**params, "_meta": {META + "subscriptionId": id_}}
+        self.say({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params})
 
     def say(self, message: Any) -> None:
         """The server writes one message."""

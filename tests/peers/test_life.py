@@ -359,7 +359,7 @@ async def test_a_modern_servers_request_is_dropped_and_never_answered() -> None:
 
 
 async def test_notifications_are_dispatched_or_counted_and_a_flood_stays_bounded() -> None:
-    desk = await Desk().modern()
+    desk = await Desk().legacy("2025-11-25")
     for kind in ("tools", "prompts", "resources"):
         desk.say({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
     desk.say({"jsonrpc": "2.0", "method": "window/logMessage", "params": {"x": 1}})
@@ -374,7 +374,7 @@ async def test_notifications_are_dispatched_or_counted_and_a_flood_stays_bounded
 
 
 async def test_a_storm_of_changes_is_told_a_few_times_and_has_its_effect_each_time() -> None:
-    desk = await Desk().modern()
+    desk = await Desk().legacy()
     storm = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     for _ in range(500):
         desk.say(storm)

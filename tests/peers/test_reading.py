@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from observant_host.config import HttpServer, ServerConfig, StdioServer
+from observant_host.decisions.subscription import Filter
 from observant_host.errors import RpcError
 from observant_host.peers.input_handlers import InputHandlers, InputRequest
 from observant_host.peers.peer import Peer
@@ -107,17 +108,17 @@ async def test_a_rotated_token_is_another_context() -> None:
 
 async def test_a_notification_makes_it_stale_at_once_also_one_that_overtakes_the_answer() -> None:
     (one,) = await readers(stdio())
-    note = {"method": "notifications/resources/updated", "params": {"uri": "file:///a"}}
+    stream = (await one.desk.following(Filter((), (URI,)))).id
     await one.read()
-    one.desk.say({"jsonrpc": "2.0", **note})
+    one.desk.in_stream(stream, "resources/updated", uri=URI)
     await one.desk.settle()
     assert await one.read() == 1
     one.desk.answer = None
-    one.desk.say({"jsonrpc": "2.0", **note})
+    one.desk.in_stream(stream, "resources/updated", uri=URI)
     await one.desk.settle()
     running = asyncio.create_task(one.read())
     await one.desk.settle()
-    one.desk.say({"jsonrpc": "2.0", **note})
+    one.desk.in_stream(stream, "resources/updated", uri=URI)
     one.answer(one.desk.sent[-1])
     await running
     one.desk.answer = one.answer

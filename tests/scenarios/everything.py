@@ -129,10 +129,12 @@ def _configure(host: Host) -> None:
     tomorrow = (datetime.now(UTC).date() + timedelta(days=1)).isoformat()
     tools = "echo,fail,rpc_error,mute,odd,state,noise,dup,orphan,flood,add_tool"
     offers = {"prompts": "greet", "resources": "mem://one", "templates": "mem://{id}"}
-    able = {kind: {} for kind in ("tools", "prompts", "resources", "completions")}
+    able: dict[str, Any] = {kind: {} for kind in ("prompts", "resources", "completions")}
+    able["tools"] = {"listChanged": True}
     offers["capabilities"] = json.dumps(able)
     add(host, "alpha", {"tools": tools, **offers}, required=True)
-    add(host, "beta", {"tools": "echo"})
+    add(host, "beta", {"tools": "echo", "listen": "graceful:0.3,ok"})
+    add(host, "deaf", {"tools": "echo", "listen": "silent,ok"}, ack_timeout_s=0.3)
     add(host, "refused", {"era": "legacy"}, **NEVER)
     add(host, "allowed-later", {"era": "legacy", "name": "x"}, **NEVER)
     add(

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+UNTOLD = '{"tools": {}}'
+"""Capabilities of a server that tells of no changes: no stream breaks when it goes away, so that
+the next call is the first to notice."""
+
 OF_URLS = ("headers", "headers_command", "transport", "ca_bundle")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from observant_host.errors import CallTimeout, InvalidResult, RpcError, Unavailable
 from observant_host.telemetry.vocabulary import PeerRestart, Request, RetryScheduled
-from tests.scenarios.http import add_url, asked
+from tests.scenarios.http import UNTOLD, add_url, asked
 from tests.support.hosts import PATIENCE_S, add, facts, quick_host, until
 from tests.support.http_peer import Exchange, HttpPeer, answer
 from tests.support.peers import events, received
@@ -126,7 +126,7 @@ async def test_a_server_that_is_gone_ends_its_life_and_comes_back_by_itself(
     tmp_path: Path,
 ) -> None:
     host, told = quick_host()
-    async with serving() as web:
+    async with serving(capabilities=UNTOLD) as web:
         add_url(host, "s", web.url)
         async with host:
             await web.kill()

@@ -233,11 +233,19 @@ async def test_a_task_is_followed_to_its_end_and_withdrawn_by_who_gives_up(
 async def test_a_resource_is_kept_as_long_as_its_server_says(wire: str, tmp_path: Path) -> None:
     host, _ = quick_host()
     log = tmp_path / "log"
-    async with placed(host, wire, "modern", log, ttl=60_000), host:
+    followed = {"capabilities": json.dumps({"tools": {}, "resources": {"subscribe": True}})}
+    async with placed(host, wire, "modern", log, ttl=60_000, **followed), host:
+        told: asyncio.Queue[str] = asyncio.Queue()
+        await host.subscribe_resource("file:///a", told.put_nowait)
+        async with asyncio.timeout(PATIENCE_S):
+            while host.servers["s"].layers.listen != "ok":
+                await asyncio.sleep(0.01)
         first = await host.read_resource("file:///a")
         again = await host.read_resource("file:///a")
         assert (first.attempts, again.attempts, again.data) == (1, 0, first.data)
         await host.call_tool("updated", {"uri": "file:///a"})
+        async with asyncio.timeout(PATIENCE_S):
+            assert await told.get() == "file:///a"
         assert (await host.read_resource("file:///a")).attempts == 1
     assert len(received(log, "resources/read")) == 2
 

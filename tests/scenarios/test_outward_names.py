@@ -50,6 +50,9 @@ METRICS = {
     "observant_host_peer_resident_memory_bytes": "peer",
     "observant_host_peer_cpu_seconds_total": "peer",
     "observant_host_peer_open_fds": "peer",
+    "observant_host_subscription_up": "peer",
+    "observant_host_subscription_reconnects_total": "peer",
+    "observant_host_subscription_gap_seconds_total": "peer",
     "observant_host_catalogue_tools": "peer",
     "observant_host_catalogue_collisions": "peer",
     "observant_host_catalogue_refresh_failing": "peer",
@@ -67,16 +70,13 @@ METRICS = {
 """Sample name to its labels; each seen with a value above 0."""
 
 METRICS_TO_COME = (
-    "observant_host_subscription_up",
-    "observant_host_subscription_reconnects_total",
-    "observant_host_subscription_gap_seconds_total",
     "observant_host_pin_drift",
     "mcp_server_operation_duration_seconds",
     "observant_host_http_requests_total",
     "observant_host_auth_failures_total",
     "observant_host_clients",
 )
-"""With listening, pins, and the northbound service."""
+"""With pins, and the northbound service."""
 
 VALUES = {
     ("peer_state", "state"): "starting ready degraded backoff unavailable disabled stopped",
@@ -101,7 +101,7 @@ VALUES = {
     ("calls_total", "fault"): "none caller peer host policy",
     ("retries_total", "reason"): "not_sent input_round",
     ("retry_denied_total", "reason"): "not_idempotent budget deadline unavailable",
-    ("deadline_exceeded_total", "scope"): "queue probe attempt call list shutdown",
+    ("deadline_exceeded_total", "scope"): "queue probe attempt call list ack shutdown",
     (
         "restarts_by_reason_total",
         "reason",
@@ -127,7 +127,7 @@ VALUES_TO_COME = {
         "auth_required forbidden rate_limited unreachable http_unavailable"
     ),
     ("retries_total", "reason"): "lost header_mismatch session_lost rate_limited",
-    ("deadline_exceeded_total", "scope"): "connect ack",
+    ("deadline_exceeded_total", "scope"): "connect",
     (
         "restarts_by_reason_total",
         "reason",
@@ -140,7 +140,7 @@ VALUES_TO_COME = {
 METHODS = (
     *("server/discover", "initialize", "completion/complete"),
     *("tools/list", "tools/call", "prompts/list", "prompts/get"),
-    *("resources/list", "resources/read", "resources/templates/list"),
+    *("resources/list", "resources/read", "resources/templates/list", "subscriptions/listen"),
 )
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
@@ -159,6 +159,8 @@ SPANS = {
     "prompts/list": CLIENT,
     "resources/list": CLIENT,
     "resources/templates/list": CLIENT,
+    "subscriptions/listen": CLIENT,
+    "observant_host.subscription.lost": INTERNAL,
     "observant_host.catalogue.refresh": INTERNAL,
     "observant_host.peer.restart": INTERNAL,
     "observant_host.peer.state": INTERNAL,
@@ -170,11 +172,7 @@ SPANS = {
     "notifications/message": SERVER,
     "notifications/tools/list_changed": SERVER,
 }
-SPANS_TO_COME = (
-    "subscriptions/listen",
-    "observant_host.subscription.lost",
-    "observant_host.watchdog.check",
-)
+SPANS_TO_COME = ("observant_host.watchdog.check",)
 
 ATTRIBUTES = {
     "observant_host.peer.start": {"observant_host.peer.start.trigger": {"boot", "restart"}},
@@ -184,7 +182,9 @@ ATTRIBUTES = {
         "observant_host.era.direction": {"first", "none", "upgrade", "downgrade"},
     },
     "observant_host.deadline": {
-        "observant_host.deadline.scope": {"queue", "probe", "attempt", "call", "list", "shutdown"}
+        "observant_host.deadline.scope": {
+            *("queue", "probe", "attempt", "call", "list", "ack", "shutdown")
+        }
     },
     "observant_host.catalogue.refresh": {
         "observant_host.catalogue.trigger": {"boot", "list_changed", "state"}
@@ -206,6 +206,8 @@ ATTRIBUTES = {
 """Span to attribute to values that must have been seen."""
 
 LINKS = {
+    "subscriptions/listen": {"resumes"},
+    "observant_host.subscription.lost": {"of_stream"},
     "tools/call echo": {"retry_of"},
     "observant_host.peer.start": {"previous_generation"},
     "observant_host.peer.restart": {"caused_by", "previous_generation"},

@@ -29,11 +29,12 @@ Reply = dict[str, Any] | None
 DISCOVERED: dict[str, Any] = {
     "resultType": "complete",
     "supportedVersions": ["2026-07-28"],
-    "capabilities": {"tools": {"listChanged": True}},
+    "capabilities": {"tools": {}},
     "ttlMs": 0,
     "cacheScope": "private",
     "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fake", "version": "1"}},
 }
+CHANGING: dict[str, Any] = {**DISCOVERED, "capabilities": {"tools": {"listChanged": True}}}
 INITIALIZED: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"tools": {}},
@@ -76,6 +77,23 @@ class Script:
         self.lives.append(MemoryTransport(handle, clock=clock))
         return self.lives[-1]
 
+    def acknowledge(self, message: Message) -> Reply:
+        """The answer to a subscriptions/listen: all of it is granted, and the stream stands."""
+        granted = {"notifications": message["params"]["notifications"]}
+        self.in_stream(message["id"], "subscriptions/acknowledged", **granted)
+        return None
+
+    def in_stream(self, id_: object, method: str, **params: Any) -> None:
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": id_}}
+        say(self.link, {"method": f"notifications/{method}", "params": {**params, **meta}})
+
+    def listens(self, life: int = -1) -> list[Message]:
+        return [m for m in self.heard[life] if m["method"] == "subscriptions/listen"]
+
+    def change(self) -> None:
+        """Say on the present stream that the tools changed."""
+        self.in_stream(self.listens()[-1]["id"], "tools/list_changed")
+
     @property
     def link(self) -> MemoryLink:
         """The way back to the host in the present life."""
@@ -90,6 +108,13 @@ class Script:
 
 def say(link: MemoryLink, message: dict[str, Any]) -> None:
     link.reply(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+
+def changing() -> Script:
+    """A modern server that tells of changes to its tools."""
+    script = Script(**{"server/discover": result(CHANGING)})
+    script["subscriptions/listen"] = script.acknowledge
+    return script
 
 
 class Stage:

@@ -22,6 +22,7 @@ from tests.supervision.stage import (
     UNKNOWN,
     Script,
     Stage,
+    changing,
     result,
     say,
     tools,
@@ -278,13 +279,13 @@ async def test_why_a_list_could_not_be_read_is_in_the_detail() -> None:
 
 
 async def test_a_server_whose_lists_never_rest_is_reported() -> None:
-    script = modern()
+    script = changing()
 
-    def changing(_message: dict[str, Any]) -> dict[str, Any] | None:
-        say(script.link, {"method": "notifications/tools/list_changed"})
+    def restless(_message: dict[str, Any]) -> dict[str, Any] | None:
+        script.change()
         return tools("echo")
 
-    script["tools/list"] = changing
+    script["tools/list"] = restless
     async with Stage(script) as stage:
         await stage.pass_time(2)
         assert stage.facts(ListingFlawed) == []
@@ -295,13 +296,13 @@ async def test_a_server_whose_lists_never_rest_is_reported() -> None:
 
 
 async def test_a_flood_of_changes_costs_few_lists() -> None:
-    async with Stage(modern()) as stage:
+    async with Stage(changing()) as stage:
         for _ in range(1000):
-            say(stage.script.link, {"method": "notifications/tools/list_changed"})
+            stage.script.change()
         await stage.pass_time(3)
         assert stage.script.methods().count("tools/list") == 2
         for _ in range(60):
-            say(stage.script.link, {"method": "notifications/tools/list_changed"})
+            stage.script.change()
             await stage.pass_time(1)
         assert stage.script.methods().count("tools/list") < 12
 

@@ -112,6 +112,13 @@ MOMENTS: tuple[v.Fact, ...] = (
     v.NameDecision(name="search", peer="a", local_name="search", what="granted", reason="first"),
     v.ConfigLoaded(hash="sha256:cd", successful=True),
     v.HostLifecycle(what="published", detail="2 servers"),
+    v.SubscriptionLost(
+        peer="a", generation=1, request_id=2, reason="transport", age_s=3.0, messages=4
+    ),
+    v.WishUnmet(peer="a", uri="a:", detail="not granted"),
+    v.ListenOpen(
+        peer="a", generation=1, filter=("tools",), acked=("tools",), reopened=True, gap_s=0.5
+    ),
 )
 
 ALL = OPERATIONS + MOMENTS

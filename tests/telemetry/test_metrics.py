@@ -122,7 +122,7 @@ async def test_one_peer_costs_about_sixty_series() -> None:
             )
         ]
     )
-    assert (await text_of(sink)).count("\n") - before <= 60
+    assert (await text_of(sink)).count("\n") - before <= 62
 
 
 async def test_states_of_all_peers_come_from_one_snapshot() -> None:

@@ -137,6 +137,7 @@ def full_snapshot() -> v.PeerSnapshot:
         resident_bytes=1,
         cpu_seconds=1.0,
         open_fds=1,
+        subscription_up=True,
     )
 
 

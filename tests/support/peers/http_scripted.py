@@ -66,6 +66,7 @@ class HttpServer(Server):
         self.here = threading.local()
         self.sessions = {}
         self.listeners = []
+        self.queues = {}
         self.kept = {}
         self.faults = {}
         self.applied = 0
@@ -281,6 +282,30 @@ class HttpServer(Server):
                 response.end()
             else:
                 self.listen(response)
+
+    def send_in_stream(self, id_, message):
+        self.queues[id_].put(message)
+
+    def stream(self, message, how, argument):
+        response, id_, mine = self.here.response, message["id"], queue.Queue()
+        self.queues[id_] = mine
+        response.start_stream()
+        super().stream(message, how, argument)
+        said = {}
+        try:
+            while said is not None and "result" not in said:
+                try:
+                    said = mine.get(timeout=0.2)
+                except queue.Empty:
+                    response.chunk(b": alive\n\n")
+                else:
+                    if said is None:
+                        response.cut()
+                    else:
+                        response.event(said)
+        finally:
+            if self.queues.get(id_) is mine:
+                self.streams.pop(id_, None)
 
     def listen(self, response):
         mine = queue.Queue()

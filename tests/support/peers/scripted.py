@@ -43,6 +43,12 @@ What it offers
   --list-sleep S             each list answer takes this long
   --ttl MS · --scope public  how long and for whom lists and resources may be kept (0, private)
 
+  --listen CASE[,CASE…]      how the first, second, … and all later subscriptions/listen go (ok)
+      ok | only:FIELD (acknowledges no other) | graceful:SECONDS | cancelled:SECONDS | both:SECONDS
+      (acknowledged, and ended that long after) | early (a change before the acknowledgment)
+      crash:SECONDS (acknowledged, then exits 1) | as CASE above (silent, error:CODE, unknown, …)
+      over HTTP also cut:SECONDS (acknowledged, then cut) | status:CODE
+
 How it behaves as a process
   --start-delay S            reads and writes nothing for S seconds (says so on stderr)
   --banner TEXT              written to stdout first ("\\n" allowed)
@@ -78,6 +84,13 @@ MODERN = "2026-07-28"
 LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 KEY = "io.modelcontextprotocol/"
 REPEATABLE = {"tool-json"}
+STREAMED = {
+    "notifications/tools/list_changed": "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+    "notifications/resources/updated": "resourceSubscriptions",
+}
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
 def options(argv):
@@ -105,6 +118,8 @@ class Server(Tools):
         self.next_request = 0
         self.asked = set()
         self.cancelled = set()
+        self.streams = {}
+        self.listens = 0
         self.tools = [self.tool(name) for name in names(opt.get("tools", "echo"))]
         self.tools += [json.loads(text) for text in opt["tool-json"]]
         self.tools += [self.tool(f"t{i:04}") for i in range(int(opt.get("many", 0)))]
@@ -136,7 +151,10 @@ class Server(Tools):
             self.note("out", id=message.get("id"), method=message.get("method"))
 
     def notify(self, method, params=None):
-        self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
+        if method in STREAMED and not self.legacy_session:
+            self.tell_streams(method, params or {})
+        else:
+            self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
     def request(self, method, params, timeout=30):
         self.next_request += 1
@@ -223,6 +241,57 @@ class Server(Tools):
         else:
             self.asked_for(message)
 
+    # streams of changes
+
+    def listen_to(self, message):
+        """One subscriptions/listen, as the option says."""
+        cases = self.opt.get("listen", "ok").split(",")
+        self.listens += 1
+        name, _, argument = cases[min(self.listens, len(cases)) - 1].partition(":")
+        if name in ("ok", "only", "graceful", "cancelled", "both", "early", "crash", "cut"):
+            self.stream(message, name, argument)
+        elif name == "status":
+            self.here.response.empty(int(argument))
+        else:
+            self.play(f"{name}:{argument}" if argument else name, message, None)
+
+    def stream(self, message, how, argument):
+        """Acknowledge, and end it as told."""
+        id_, wanted = message["id"], message["params"]["notifications"]
+        if how == "early":
+            self.tell_stream(id_, "notifications/tools/list_changed", {})
+        granted = {key: value for key, value in wanted.items() if how != "only" or key == argument}
+        self.tell_stream(id_, ACKNOWLEDGED, {"notifications": granted})
+        self.streams[id_] = granted
+        if how in ("graceful", "cancelled", "both", "crash", "cut"):
+            self.later(float(argument), self.end_stream, how, id_)
+
+    def end_stream(self, how, id_):
+        self.streams.pop(id_, None)
+        if how == "crash":
+            self.exit(1)
+        if how == "cut":
+            self.send_in_stream(id_, None)
+        if how in ("cancelled", "both"):
+            params = {"requestId": id_}
+            message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            self.send_in_stream(id_, message)
+        if how in ("graceful", "both"):
+            result = {"resultType": "complete", "_meta": {KEY + "subscriptionId": id_}}
+            self.send_in_stream(id_, {"jsonrpc": "2.0", "id": id_, "result": result})
+
+    def tell_streams(self, method, params):
+        for id_, granted in tuple(self.streams.items()):
+            if granted.get(STREAMED[method]):
+                self.tell_stream(id_, method, params)
+
+    def tell_stream(self, id_, method, params):
+        params = {**params, "_meta": {KEY + "subscriptionId": id_}}
+        self.send_in_stream(id_, {"jsonrpc": "2.0", "method": method, "params": params})
+
+    def send_in_stream(self, id_, message):
+        self.send(message)
+
     # protocol
 
     def notified(self, method, params):
@@ -231,6 +300,7 @@ class Server(Tools):
             self.send({"jsonrpc": "2.0", "id": None, "error": error})
         if method == "notifications/cancelled":
             self.cancelled.add(params.get("requestId"))
+            self.streams.pop(params.get("requestId"), None)
         if method == "notifications/initialized":
             for wanted in names(self.opt.get("ask-at-initialized")):
                 threading.Thread(target=self.request, args=(wanted, {}), daemon=True).start()
@@ -287,8 +357,10 @@ class Server(Tools):
             self.result(message, {"contents": [{"uri": uri, "text": f"content of {uri}"}]})
         elif method == "completion/complete":
             self.result(message, {"completion": {"values": ["one", "two"]}})
-        elif method == "logging/setLevel":
+        elif method in ("logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
             self.result(message, {})
+        elif method == "subscriptions/listen":
+            self.listen_to(message)
         elif method.startswith("tasks/"):
             self.task_method(message)
         else:
@@ -301,7 +373,7 @@ class Server(Tools):
         if self.opt.get("prompts"):
             found["prompts"] = {"listChanged": True}
         if self.opt.get("resources") or self.opt.get("templates"):
-            found["resources"] = {"listChanged": True}
+            found["resources"] = {"listChanged": True, "subscribe": True}
         if found.keys() & {"prompts", "resources"}:
             found["completions"] = {}
         return found

@@ -1,0 +1,64 @@
+"""Following resources through a host: wishes that outlive their server's restarts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from observant_host.decisions.routes import Unknown, find_resource
+from observant_host.decisions.subscription import announces
+from observant_host.errors import InvalidCall, Unavailable
+from observant_host.host.calls import Calls
+from observant_host.routing.refusals import no_route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from observant_host.supervision.supervisor import PeerSupervisor
+
+    OnUpdated = Callable[[str], object]
+
+
+class Following(Calls):
+    """The half of a Host that hears of changed resources."""
+
+    async def subscribe_resource(
+        self, uri: str, callback: OnUpdated, *, server: str | None = None
+    ) -> None:
+        """Have `callback(uri)` called whenever the resource, or a part of it, changed: its owner's
+        (who lists it, or a template that it fits) or `server`'s.
+
+        It gets the URI that changed; also where a change may have gone untold, after a restart or
+        a lost stream. A coroutine that it returns is run. The wish is kept until it is taken back,
+        over all restarts of the server; a server that does not fulfil it is told of in the log.
+        Raises InvalidCall where nobody has the resource or it cannot be followed, Unavailable
+        where the host does not run.
+        """
+        peer = self._followed(uri, server)
+        life = peer.peer.life
+        if life is not None and not announces(life.capabilities, "resources", "subscribe"):
+            raise InvalidCall(
+                f"{peer.server.name} does not let its resources be followed: it announces no "
+                f"resources.subscribe"
+            )
+        peer.peer.wishes.add(uri, callback)
+
+    async def unsubscribe_resource(
+        self, uri: str, callback: OnUpdated | None = None, *, server: str | None = None
+    ) -> None:
+        """Take a wish back: this callback's, or all of the URI's. Where there is none, nothing."""
+        self._followed(uri, server).peer.wishes.remove(uri, callback)
+
+    def _followed(self, uri: str, server: str | None) -> PeerSupervisor:
+        core = self._core
+        if core is None or not core.opened.is_set() or core.over.is_set():
+            raise Unavailable("the host does not run; use it inside `async with`", fault="host")
+        catalogue = core.store.current
+        if server is None:
+            found = find_resource(catalogue, uri)
+            if isinstance(found, Unknown):
+                raise no_route(found, "resource", catalogue)
+            server = found.server
+        peer = core.fleet.get(server)
+        if peer is None:
+            raise InvalidCall(f"no server {server!r} is configured", unknown=True)
+        return peer
