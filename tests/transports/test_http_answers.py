@@ -462,7 +462,7 @@ async def test_a_coded_stream_is_decoded_event_by_event(making: Making) -> None:
     [
         ("gzip", GOOD, "says gzip, but its bytes are none"),
         ("deflate", GOOD, "says deflate, but its bytes are none"),
-        ("gzip", gzip.compress(GOOD)[:-4], "is gzip that stops in the middle"),
+        ("gzip", gzip.compress(GOOD, mtime=0)[:-4], "is gzip that stops in the middle"),
         ("br", b"\x0b\x02\x80", "is coded as 'br', which was not asked for"),
         ("gzip, gzip", b"x", "is coded as 'gzip, gzip', which was not asked for"),
     ],
