@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from observant_host import HttpServer, errors
-from tests.scenarios.test_features_of_both_eras import HANDLERS, WISHES, options
+from tests.scenarios.test_features_of_both_eras import EVERYTHING, HANDLERS, WISHES, options
 from tests.support.hosts import PATIENCE_S, QUICK, add, quick_host
 from tests.support.published import MODERN, methods
 from tests.support.serving import serving
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN)
 
+FOLLOWED = json.dumps({**json.loads(EVERYTHING), "resources": {"subscribe": True}})
+
 NEVER_SENT = frozenset(
     {
-        "resources/subscribe",  # nobody can ask a host to watch one resource
-        "resources/unsubscribe",
-        "subscriptions/listen",  # a changed list is found when it is next read
         "notifications/progress",  # no handler reports any
         "notifications/roots/list_changed",  # roots are asked for, and answered anew each time
         "tasks/get",  # the tasks of 2025-11-25 were replaced; those of the extension are used
@@ -45,7 +45,8 @@ async def placed(host: Host, wire: str, revision: str, log: Path) -> AsyncIterat
     """The server "s", speaking exactly this revision, as long as the block."""
     modern = revision == MODERN
     tools = "echo,ask,request,task,slow,drop"
-    given = options("modern" if modern else "legacy", log, tools=tools)
+    era = "modern" if modern else "legacy"
+    given = options(era, log, tools=tools, capabilities=FOLLOWED)
     keys = {**QUICK, "allow_legacy": False if modern else [revision]}
     keys["extensions"] = ["io.modelcontextprotocol/tasks"] if modern else []
     if wire == "stdio":
@@ -78,14 +79,27 @@ async def use_everything(host: Host, revision: str) -> None:
         await host.call_tool("task", {"polls": 1, "ms": 10}, deadline_s=PATIENCE_S)
 
 
+async def was_sent(tap: Tap, revision: str, method: str) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not tap.sent[revision, method]:
+            await asyncio.sleep(0.01)
+
+
+async def follow_one_resource(host: Host, tap: Tap, revision: str) -> None:
+    """A legacy server is asked by requests of their own, a modern one by the one stream."""
+    modern = revision == MODERN
+    await host.subscribe_resource("file:///a", print)
+    await was_sent(tap, revision, "subscriptions/listen" if modern else "resources/subscribe")
+    await host.unsubscribe_resource("file:///a")
+    if not modern:
+        await was_sent(tap, revision, "resources/unsubscribe")
+
+
 async def lose_one_call(host: Host, tap: Tap, revision: str) -> None:
     """Over HTTP a lost call is followed by a question after the server's health."""
     with pytest.raises(errors.Unavailable):
         await host.call_tool("drop", {})
-    wanted = "server/discover" if revision == MODERN else "ping"
-    async with asyncio.timeout(PATIENCE_S):
-        while not tap.sent[revision, wanted]:
-            await asyncio.sleep(0.01)
+    await was_sent(tap, revision, "server/discover" if revision == MODERN else "ping")
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
@@ -97,6 +111,7 @@ async def test_all_that_is_sent_is_valid_and_all_methods_are_sent(
     async with placed(host, wire, revision, tmp_path / "log"), host:
         assert host.servers["s"].version == revision, host.servers["s"].detail
         await use_everything(host, revision)
+        await follow_one_resource(host, sent, revision)
         if wire == "http" and revision != "2024-11-05":
             await lose_one_call(host, sent, revision)
     assert sent.wrong == []
