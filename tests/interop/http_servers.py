@@ -63,6 +63,7 @@ def kinds() -> dict[str, Kind]:
         ),
         "typescript-sdk-2": Kind(argv=("node", str(typescript), "http", "PORT"), version=MODERN),
         "fastmcp-4": Kind(argv=_own("fastmcp_4", "http"), version=MODERN),
+        "python-sdk-2": Kind(argv=_own("python_sdk_2", "http"), version=MODERN),
         "python-sdk-1": Kind(argv=_own("python_sdk_1", "streamable-http"), version=LEGACY),
         "python-sdk-1 sse": Kind(
             argv=_own("python_sdk_1", "sse"), version=LEGACY, path="/sse", sse=True

@@ -1,5 +1,5 @@
 """Every feature over HTTP with servers that nobody here wrote, or that stand on other people's
-libraries: three of the modern era, two of Streamable HTTP before it, two of HTTP+SSE."""
+libraries: four of the modern era, two of Streamable HTTP before it, two of HTTP+SSE."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from observant_host import Host
 from observant_host.errors import CallTimeout
-from tests.interop.http_servers import Kind, kinds, serving
+from tests.interop.http_servers import MODERN, Kind, kinds, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -24,6 +24,7 @@ NAMES = (
     "python everything-server",
     "typescript-sdk-2",
     "fastmcp-4",
+    "python-sdk-2",
     "python-sdk-1",
     "python-sdk-1 sse",
     "server-everything",
@@ -33,6 +34,7 @@ TOOLS = {
     "python everything-server": ("test_simple_text", {}, "simple text"),
     "typescript-sdk-2": ("divide", {"a": 3, "b": 2}, "1.5"),
     "fastmcp-4": ("multiply", {"a": 2, "b": 3}, "6"),
+    "python-sdk-2": ("add", {"a": 2, "b": 3}, "5"),
     "python-sdk-1": ("subtract", {"a": 2, "b": 3}, "-1"),
     "server-everything": ("echo", {"message": "heard"}, "heard"),
 }
@@ -248,9 +250,14 @@ async def _cancelled(host: Host) -> int | None:
     return int((await host.call_tool("how_often_cancelled")).text)
 
 
-@having({"python-sdk-1": 1})
+@having({"python-sdk-1": 1, "python-sdk-2": 1})
 async def test_a_changed_list_is_read_again(running: Running, name: str) -> None:
+    """A legacy server says so on its own, a modern one on the stream that listens."""
     async with host_of(running, name) as host:
+        if running.kinds[name].version == MODERN:
+            async with asyncio.timeout(10):
+                while host.servers["it"].layers.listen != "ok":
+                    await asyncio.sleep(0.05)
         await host.call_tool("grow")
         async with asyncio.timeout(10):
             while "grown" not in host.catalogue.lookup:

@@ -114,7 +114,8 @@ def test_all_their_tools_are_in_one_catalogue(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*sorted(LEGACY_ONES), "time", "git", "fetch", "python-sdk-2", "fastmcp-4", "typescript-sdk-2"]
+    "name",
+    [*sorted(LEGACY_ONES), "time", "git", "fetch", "python-sdk-2", "fastmcp-4", "typescript-sdk-2"],
 )
 def test_a_call_reaches_it_and_its_answer_comes_back(serving: Serving, name: str) -> None:
     one = serving.servers[name]
