@@ -96,8 +96,10 @@ class Life:
             on_evidence=listener.evidence_arrived,
             on_late_modern=listener.late_modern_evidence,
         )
-        due = Overdue(server.name, self._pending, telemetry=telemetry, take_back=self._take_back)
-        self._sweep = Sweep(clock, due.fail)
+        self._overdue = Overdue(
+            server.name, self._pending, telemetry=telemetry, take_back=self._take_back
+        )
+        self._sweep = Sweep(clock, self._overdue.fail)
         self._drop = Drops(server.name, telemetry=telemetry, masker=self.masker)
         self._outbox = Outbox(transport, clock=clock, drop=self._drop)
         answers = ServerRequests(
@@ -215,6 +217,7 @@ class Life:
         if era is None or self.inbox.end.is_set():
             raise endings.not_open(self.server.name, self.inbox.end.value)
         now = self.clock.monotonic()
+        self._overdue.refuse(errand, now=now)
         request_id = self._pending.next_id()
         fact = Request(
             peer=self.server.name,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from observant_host.errors import Delivery
+    from observant_host.peers.errand import Errand
     from observant_host.peers.pending import Entry, Pending
     from observant_host.peers.probes import Probe
     from observant_host.telemetry.facade import Telemetry
@@ -33,6 +34,29 @@ class Overdue:
         self._pending = pending
         self._telemetry = telemetry
         self._take_back = take_back
+
+    def refuse(self, errand: Errand, *, now: float) -> None:
+        """Raise CallTimeout, with nothing sent, where its time was over before it began."""
+        if errand.expires > now:
+            return
+        late_s = now - errand.expires
+        self._telemetry.count(
+            DeadlineExpired(
+                peer=self._server,
+                scope=errand.scope,
+                budget_ms=0.0,
+                elapsed_ms=late_s * 1000,
+                method=errand.method,
+            ),
+            parent=errand.parent,
+        )
+        raise CallTimeout(
+            f"the time for {errand.method} was over before it could be sent to {self._server}; "
+            f"the call was not sent",
+            scope=errand.scope,
+            delivery="not_sent",
+            fault="host",
+        )
 
     def fail(self, now: float) -> float | None:
         """Fail what is due at `now`; returns when the next is, None where nothing is open."""

@@ -121,6 +121,16 @@ async def test_a_cancelled_caller_sends_one_cancellation() -> None:
     assert desk.methods() == ["tools/call", "notifications/cancelled"]
 
 
+async def test_a_call_whose_time_is_over_already_is_not_sent() -> None:
+    desk = await Desk().modern()
+    with pytest.raises(CallTimeout) as caught:
+        await call(desk, expires=desk.soon(0))
+    assert (caught.value.delivery, caught.value.fault) == ("not_sent", "host")
+    assert desk.methods() == []
+    (expired,) = desk.facts(DeadlineExpired)
+    assert (expired.scope, expired.method) == ("attempt", "tools/call")
+
+
 async def test_what_never_left_is_withdrawn_and_not_cancelled() -> None:
     desk = await Desk().modern()
     desk.transport.link.hold()
