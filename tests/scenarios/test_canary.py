@@ -183,12 +183,16 @@ def test_no_command_that_starts_its_own_host_shows_a_secret(tmp_path: Path) -> N
     file = ("-c", str(planted.config), "--standalone")
     made = ("init", "--from", str(tmp_path / "client.json"), "--out", str(tmp_path / "new.toml"))
     broken = ("-c", str(canary.plant_broken(tmp_path)))
-    for line in planted.commands(
-        *(("-vv", *words, *file) for words in ALONE),
-        ("-v", *made, "--yes"),
-        *(("-vv", word, *rest, *broken) for word, *rest in (("config", "check"), ("run",))),
-    ):
+    said = list(
+        planted.commands(
+            ("-v", *made, "--yes"),
+            *(("-vv", *words, *file) for words in ALONE),
+            *(("-vv", word, *rest, *broken) for word, *rest in (("config", "check"), ("run",))),
+        )
+    )
+    for line in said:
         _silent(line)
+    assert (tmp_path / "new.toml").exists(), said[0]
     _silent((tmp_path / "new.toml").read_text())
 
 
