@@ -12,7 +12,7 @@ import pytest
 from observant_host.errors import CallTimeout, InvalidResult, RpcError, Unavailable
 from observant_host.telemetry.vocabulary import PeerRestart, Request, RetryScheduled
 from tests.scenarios.http import UNTOLD, add_url, asked
-from tests.support.hosts import PATIENCE_S, add, facts, quick_host, until
+from tests.support.hosts import PATIENCE_S, add, facts, quick_host, reach, until
 from tests.support.http_peer import Exchange, HttpPeer, answer
 from tests.support.peers import events, received
 from tests.support.serving import serving
@@ -60,11 +60,11 @@ async def test_two_servers_one_slow_hold_nobody_up(tmp_path: Path) -> None:
 
 async def test_a_server_that_is_slow_to_answer_discover_delays_no_other(tmp_path: Path) -> None:
     host, _ = quick_host(startup_deadline_s=0.5)
-    async with serving(discover="late:1.5") as slow, serving() as quick:
+    async with serving(discover="late:4") as slow, serving() as quick:
         add_url(host, "slow", slow.url)
         add_url(host, "quick", quick.url)
         async with host:
-            assert host.servers["quick"].state == "ready"
+            await reach(host, "quick", "ready")
             assert host.servers["slow"].state == "starting"
             await until(host, "slow", lambda view: view.state == "ready")
             assert host.servers["slow"].era == "modern"
