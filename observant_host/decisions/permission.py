@@ -79,7 +79,7 @@ def permission(
         return Verdict(permission=Permission.REFUSED, proven=True)
     return Verdict(
         permission=Permission.GRANTED,
-        proven=False,
+        proven=remembered.proven_modern,
         revisions=policy.allow_legacy or revisions.LEGACY,
         expires=_expires(policy, fingerprint, remembered=remembered, now_s=now_s),
         unexpected=remembered.proven_modern,
