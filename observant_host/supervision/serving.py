@@ -83,7 +83,7 @@ class Serving:
         signals.stale.clear()
         signals.expired.clear()
         async with anyio.create_task_group() as group:
-            for over in (signals.late_modern, signals.lost):
+            for over in (signals.late_modern, signals.lost, signals.condemned):
                 group.start_soon(_cancel_on, over, group.cancel_scope)
             try:
                 self._record.listing = await list_everything(
@@ -105,7 +105,12 @@ class Serving:
         signals = self._signals
         signals.doubt.clear()
         async with anyio.create_task_group() as group:
-            for over in (self._life.end_signal, signals.late_modern, signals.lost):
+            for over in (
+                self._life.end_signal,
+                signals.late_modern,
+                signals.lost,
+                signals.condemned,
+            ):
                 group.start_soon(_cancel_on, over, group.cancel_scope)
             gone = await missing(self._life)
             if gone is not None:
@@ -191,7 +196,12 @@ class Serving:
         `wish` is a person's act: `take` it, list anew, tell `served` which acts that answered.
         """
         signals = self._signals
-        over: tuple[Signal, ...] = (self._life.end_signal, signals.late_modern, signals.lost)
+        over: tuple[Signal, ...] = (
+            self._life.end_signal,
+            signals.late_modern,
+            signals.lost,
+            signals.condemned,
+        )
         while True:
             calm = self._relisting.wait_s(self._now()) if signals.lists.is_set() else 0.0
             heard = self._record.listening.changed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from observant_host.decisions.terms import Reason
+from observant_host.decisions.terms import Reason, RestartReason
 from observant_host.timing.tasks import Latch, Signal
 
 if TYPE_CHECKING:
@@ -19,6 +19,13 @@ class Broken(msgspec.Struct, frozen=True):
     """Why a life can serve no more, though its transport has not ended (HTTP)."""
 
     reason: Reason
+    detail: str
+
+
+class Condemned(msgspec.Struct, frozen=True):
+    """Why the host ends a life that could go on: it hangs, has grown, or a person wants it."""
+
+    reason: RestartReason
     detail: str
 
 
@@ -38,6 +45,7 @@ class LifeSignals:
         self.stale = Signal()
         self.expired = Signal()
         self.lost: Latch[Broken] = Latch()
+        self.condemned: Latch[Condemned] = Latch()
 
     def list_changed(self, kind: ListKind) -> None:
         self.lists.set()
@@ -65,3 +73,7 @@ class LifeSignals:
 
     def broken(self, reason: Reason, detail: str) -> None:
         self.lost.release(Broken(reason, detail))
+
+    def condemn(self, reason: RestartReason, detail: str) -> None:
+        """Have this life ended, and another one begun after what `decisions.restart` says."""
+        self.condemned.release(Condemned(reason, detail))

@@ -294,6 +294,9 @@ class PeerSupervisor(Calling):
         if lost is not None and woken is signals.lost:
             why = RestartReason.CONNECTION_LOST
             return await self._ended(why, lost.detail, uptime_s=uptime, reason=lost.reason)
+        condemned = signals.condemned.value
+        if condemned is not None and woken is signals.condemned:
+            return await self._ended(condemned.reason, condemned.detail, uptime_s=uptime)
         return await self._ended(None, "", uptime_s=uptime)
 
     async def _late_modern(self, *, known: bool = False, uptime_s: float = 0.0) -> Next:
