@@ -1,0 +1,33 @@
+"""The long runs in short: the same promises, a minute of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.soak.chaos import Run
+from tests.soak.kills import POOL, Kills
+from tests.soak.many import many
+
+pytestmark = pytest.mark.soak
+
+
+@pytest.mark.timeout(300)
+async def test_a_minute_of_chaos_breaks_no_promise() -> None:
+    run = Run(seconds=60, calm_s=10, seed=1)
+    await run.run()
+    print("\n".join(run.report))
+    assert run.failures == []
+
+
+@pytest.mark.timeout(300)
+async def test_servers_that_are_killed_again_and_again_leave_nothing() -> None:
+    run = Kills(20 * POOL)
+    await run.run()
+    assert run.failures == []
+
+
+@pytest.mark.timeout(300)
+async def test_one_of_forty_crashes_and_no_other_notices() -> None:
+    found = await many(40, idle_s=1.0)
+    assert found["not_ready"] == []
+    assert found["touched"] == []
