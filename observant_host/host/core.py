@@ -36,6 +36,7 @@ from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import HostLifecycle
 from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.lag import watch_lag
+from observant_host.timing.losses import tell_losses
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 from observant_host.transports.child import StartGate
 from observant_host.wire.envelope import ClientInfo
@@ -95,7 +96,7 @@ class Core:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.instance = tokens.token_hex(8)
+        self.instance = setup.instance_of(plan.state_dir) or tokens.token_hex(8)
         self.opened = Signal()
         self.ready = Signal()
         self.over = Signal()
@@ -151,15 +152,21 @@ class Core:
         self._compose(remembered, saved)
 
     def _watch_loop(self, stack: AsyncExitStack) -> None:
-        """Measure how late the event loop is, for as long as this host runs on it."""
+        """Measure how late the event loop is, and tell what telemetry lost, as long as we run."""
         lag = OwnerTask(
             "event loop lag",
             lambda stop: watch_lag(stop, clock=self.plan.clock, telemetry=self.telemetry),
             on_error=lambda name, error: self._say("task_failed", f"{name}: {error!r}"),
         )
-        lag.start()
-        stack.push_async_callback(lag.wait)
-        stack.callback(lag.stop)
+        losses = OwnerTask(
+            "telemetry losses",
+            lambda stop: tell_losses(stop, clock=self.plan.clock, telemetry=self.telemetry),
+            on_error=lambda name, error: self._say("task_failed", f"{name}: {error!r}"),
+        )
+        for task in (lag, losses):
+            task.start()
+            stack.push_async_callback(task.wait)
+            stack.callback(task.stop)
 
     async def _recall(self) -> Memory:
         folder = self.plan.state_dir or self.plan.recall_from
@@ -250,6 +257,7 @@ class Core:
                 memory=self.memory,
                 figures=self.figures,
                 catalogue=self.store.current,
+                now_s=self.around.now_s(),
             )
         )
 

@@ -24,7 +24,7 @@ from observant_host.telemetry.rules import SpanEvent, attributes_of, rule_of
 from observant_host.telemetry.vocabulary import Request, RoutedCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from observant_host.telemetry.finished import Starter
@@ -207,7 +207,10 @@ def _blame(fact: RoutedCall, error: BaseException) -> RoutedCall:
 
 
 class Telemetry:
-    """What the rest of the host talks to. Built by `telemetry.setup`."""
+    """What the rest of the host talks to. Built by `telemetry.setup`.
+
+    losses: spans lost since the start by stream ("decisions", "traces", "otlp").
+    """
 
     def __init__(
         self,
@@ -217,8 +220,10 @@ class Telemetry:
         metrics: Metrics | None = None,
         closing: Sequence[Closing] = (),
         wall_ns: Callable[[], int] = time.time_ns,
+        losses: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         self._starter = starter
+        self.losses = losses
         self._sinks = tuple(sinks)
         self._routes: dict[type[Fact], tuple[Sink, ...]] = {}
         self._metrics = metrics

@@ -200,6 +200,19 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         log="host_lifecycle",
         group="host",
     ),
+    v.LoopStalled: Rule(
+        span="observant_host.loop.stalled",
+        stream="decisions",
+        log="loop_stalled",
+        level="warning",
+        group="loop",
+    ),
+    v.TelemetryLost: Rule(
+        span="observant_host.telemetry.lost",
+        stream="decisions",
+        log="telemetry_lost",
+        group="telemetry",
+    ),
 }
 
 DECISION_SPANS: Final = frozenset(
@@ -324,6 +337,8 @@ def is_error(fact: v.Fact, outcome: str) -> bool:
             return fact.gave_up
         case v.ConfigLoaded():
             return not fact.successful
+        case v.TelemetryLost():
+            return fact.spans > 0
         case v.SubscriptionLost():
             return fact.reason not in (Loss.GRACEFUL, Loss.CANCELLED)
         case _:
@@ -335,6 +350,8 @@ def level_of(fact: v.Fact, outcome: str) -> Level:
     where messages belong (the most common fault there is) is at least a warning."""
     if isinstance(fact, v.FrameDropped) and fact.kind in STDOUT_NOISE:
         return "warning"
+    if isinstance(fact, v.TelemetryLost) and not fact.spans:
+        return "debug"
     level = RULES[type(fact)].level
     downgrade = isinstance(fact, v.EraDecide) and fact.direction == "downgrade"
     partial = isinstance(fact, v.ListenOpen) and bool(fact.left_out)

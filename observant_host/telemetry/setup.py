@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from typing import TYPE_CHECKING, Final
@@ -145,7 +146,15 @@ class _Parts:
             sinks=list(guards.values()),
             metrics=metrics,
             closing=[one for one in closing if one is not None],
+            losses=self._losses,
         )
+
+    def _losses(self) -> dict[str, int]:
+        lost = dict(self._recorder.lost) if self._recorder is not None else {}
+        if self._export is not None:
+            counts = self._export.counts
+            lost["otlp"] = counts.get("dropped", 0) + counts.get("failed", 0)
+        return lost
 
     def _sink_changed(self, name: str, up: bool, error: BaseException | None) -> None:
         if self._logs is not None and name != "log":
@@ -180,6 +189,17 @@ def resource(*, version: str, instance: str) -> dict[str, Value]:
         "process.pid": os.getpid(),
         "observant_host.telemetry.schema": "1",
     }
+
+
+def instance_of(state_dir: Path | None) -> str | None:
+    """A host's name among others, the same over its restarts: from its machine and its folder.
+
+    None where it has no folder. Source: OpenTelemetry resource conventions, service.instance.id.
+    """
+    if state_dir is None:
+        return None
+    place = f"{platform.node()}\0{state_dir.absolute()}"
+    return hashlib.sha256(place.encode()).hexdigest()[:16]
 
 
 class _Capture:

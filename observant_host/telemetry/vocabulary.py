@@ -303,6 +303,27 @@ class HostLifecycle(Fact, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class LoopStalled(Fact, frozen=True, kw_only=True):
+    """The event loop was late by so much that deadlines of that moment prove little.
+
+    `lag_ms` is the longest of `stalls` since the last time this was told.
+    """
+
+    lag_ms: float
+    stalls: int = 1
+
+
+class TelemetryLost(Fact, frozen=True, kw_only=True):
+    """Spans that could not be kept or exported since the last time this was told.
+
+    `stream` is "decisions" or "traces" of the record, or "otlp" for the exporter. Told once with 0
+    at the start: from then on silence means that nothing was lost.
+    """
+
+    stream: str
+    spans: int
+
+
 # States: telemetry.level(fact, value)
 
 
@@ -324,7 +345,8 @@ class HostLevel(Fact, frozen=True, kw_only=True):
 class PeerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One peer at one moment, for the gauges. None means "not known": no series then.
 
-    state, cause, era: values of PeerState, Cause, Era. `expected` is the wish that it be up
+    state, cause, era: values of PeerState, Cause, Era. `era_expected` is whether the last era that
+    was chosen is the one that was expected. `expected` is the wish that it be up
     (enabled and not held). Times are seconds since the epoch, sizes bytes; processes, memory,
     CPU and descriptors are those of the peer's whole process group.
     """
@@ -333,6 +355,7 @@ class PeerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     cause: str | None = None
     era: str = "unknown"
+    era_expected: bool | None = None
     expected: bool = True
     required: bool = False
     last_ready_s: float | None = None

@@ -112,6 +112,8 @@ MOMENTS: tuple[v.Fact, ...] = (
     v.NameDecision(name="search", peer="a", local_name="search", what="granted", reason="first"),
     v.ConfigLoaded(hash="sha256:cd", successful=True),
     v.HostLifecycle(what="published", detail="2 servers"),
+    v.LoopStalled(lag_ms=812.5, stalls=2),
+    v.TelemetryLost(stream="traces", spans=3),
     v.SubscriptionLost(
         peer="a", generation=1, request_id=2, reason="transport", age_s=3.0, messages=4
     ),

@@ -67,6 +67,8 @@ async def test_decisions_and_traffic_go_to_streams_of_their_own_though_nothing_i
         "observant_host.name.decide",
         "observant_host.config.load",
         "observant_host.host.lifecycle",
+        "observant_host.loop.stalled",
+        "observant_host.telemetry.lost",
     ]
     traces = names(tmp_path, "traces")
     assert "tools/call search" in traces

@@ -1,0 +1,39 @@
+"""What telemetry lost is itself recorded, so that an absence in the record can be trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from observant_host.telemetry.vocabulary import TelemetryLost
+from observant_host.timing.tasks import wait_any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from observant_host.telemetry.facade import Telemetry
+    from observant_host.timing.clock import Clock
+    from observant_host.timing.tasks import Signal
+
+INTERVAL_S: Final = 5.0
+"""A loss is told within the minutes around an incident, and at most twelve times a minute."""
+
+
+async def tell_losses(
+    stop: Signal, *, clock: Clock, telemetry: Telemetry, interval_s: float = INTERVAL_S
+) -> None:
+    """Runs until `stop`: the body of an OwnerTask. Tells what was lost last when it ends."""
+    before = dict.fromkeys(telemetry.losses(), 0)
+    for stream in before:
+        telemetry.count(TelemetryLost(stream=stream, spans=0))
+    ended = False
+    while not ended:
+        ended = await wait_any(clock, interval_s, stop) is not None
+        before = _told(telemetry, before)
+
+
+def _told(telemetry: Telemetry, before: Mapping[str, int]) -> dict[str, int]:
+    now = dict(telemetry.losses())
+    for stream, total in now.items():
+        if total > before.get(stream, 0):
+            telemetry.count(TelemetryLost(stream=stream, spans=total - before.get(stream, 0)))
+    return now
