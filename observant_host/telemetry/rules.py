@@ -97,6 +97,17 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         level="warning",
         group="subscription",
     ),
+    v.WatchdogCheck: Rule(
+        span="observant_host.watchdog.check",
+        log="stream_distrusted",
+        group="watchdog",
+    ),
+    v.GapHealed: Rule(
+        span="observant_host.subscription.gap",
+        stream="decisions",
+        log="gap_healed",
+        group="gap",
+    ),
     v.WishUnmet: Rule(
         span=None,
         stream=None,
@@ -130,6 +141,13 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         log="peer_restart",
         level="warning",
         group="restart",
+    ),
+    v.HealthVerdict: Rule(
+        span="observant_host.watchdog.check",
+        stream="decisions",
+        log="health_verdict",
+        level="warning",
+        group="watchdog",
     ),
     v.EraDropped: Rule(
         span="observant_host.era.drop",
@@ -220,6 +238,7 @@ DECISION_SPANS: Final = frozenset(
 ) | {
     *("observant_host.peer.start", "observant_host.deadline"),
     *("subscriptions/listen", "observant_host.subscription.lost"),
+    "observant_host.watchdog.check",
 }
 """Spans that no sampling ratio ever touches."""
 
@@ -337,6 +356,8 @@ def is_error(fact: v.Fact, outcome: str) -> bool:
             return fact.gave_up
         case v.ConfigLoaded():
             return not fact.successful
+        case v.HealthVerdict():
+            return True
         case v.TelemetryLost():
             return fact.spans > 0
         case v.SubscriptionLost():
@@ -350,8 +371,6 @@ def level_of(fact: v.Fact, outcome: str) -> Level:
     where messages belong (the most common fault there is) is at least a warning."""
     if isinstance(fact, v.FrameDropped) and fact.kind in STDOUT_NOISE:
         return "warning"
-    if isinstance(fact, v.TelemetryLost) and not fact.spans:
-        return "debug"
     level = RULES[type(fact)].level
     downgrade = isinstance(fact, v.EraDecide) and fact.direction == "downgrade"
     partial = isinstance(fact, v.ListenOpen) and bool(fact.left_out)

@@ -96,6 +96,8 @@ async def test_a_refused_downgrade_is_a_tree_a_link_to_the_decision_before_and_o
         "observant_host.peer.restart": "peer_restart",
         "observant_host.operator": "operator_act",
         "observant_host.host.lifecycle": "host_lifecycle",
+        "observant_host.loop.stalled": "loop_stalled",
+        "observant_host.telemetry.lost": "telemetry_lost",
     }
     for span in told:
         line = [m for m in caplog.messages if span.span_id in m and events[span.name] in m]
