@@ -10,8 +10,10 @@ import msgspec
 
 from observant_host.decisions.catalogue import Listing, PeerView
 from observant_host.decisions.peer_states import Happened, PeerStatus, after
+from observant_host.decisions.suspicion import Health
 from observant_host.decisions.terms import Cause, Era, PeerState
 from observant_host.peers.watchdog import Listening
+from observant_host.supervision.vitals import Vitals
 from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import PeerStateChanged
 from observant_host.timing.tasks import Signal, wait_any
@@ -34,6 +36,9 @@ SETTLING: Final = frozenset(
     }
 )
 """What ends the wait for a server at start: it listed, was refused, or failed."""
+
+SERVING: Final = frozenset({PeerState.READY, PeerState.DEGRADED})
+"""States in which it takes calls: it was last ready when it left these."""
 
 MAX_DEPTH: Final = 32
 """Of what a server says of itself; deeper is left out."""
@@ -109,6 +114,7 @@ class PeerRecord:
         self.settled = not enabled
         self.generation = 0
         self.era = Era.UNKNOWN
+        self.era_expected: bool | None = None
         self.version: str | None = None
         self.listing: Listing | None = None
         self.listing_layer: Layer = "unknown"
@@ -121,6 +127,7 @@ class PeerRecord:
         self.allowed = bool(server.era.allow_legacy)
         self.allowance_expires_s: float | None = None
         self.last_call = "none"
+        self.vitals = Vitals(server, around)
         self.changed = Signal()
         self.readings = 0
         self.listed = Signal()
@@ -135,6 +142,8 @@ class PeerRecord:
         if what in SETTLING:
             self.settled = True
         if self.status.state is not before.state:
+            if before.state in SERVING:
+                self._around.memory.was_ready(self.server)
             self._report(before, now_ns)
         self.changed.set()
         if self.status != before:
@@ -241,10 +250,13 @@ class PeerRecord:
         waiting = self.status.state is PeerState.STARTING
         era: Layer = "ok" if self.era is not Era.UNKNOWN else "waiting" if waiting else "down"
         connected = alive and self.life is not None and self.life.inbox.reached
+        silent = connected and self.vitals.health is Health.WEDGED
         running: Layer = "ok" if alive else "waiting" if waiting else "down"
+        process: Layer = "failing" if silent and self.vitals.stopped else running
+        transport: Layer = "ok" if connected else "waiting" if waiting else "down"
         return Layers(
-            process=running if self.server.transport == "stdio" else "off",
-            transport="ok" if connected else "waiting" if waiting else "down",
+            process=process if self.server.transport == "stdio" else "off",
+            transport="failing" if silent else transport,
             era=era,
             listing=self.listing_layer,
             listen=self.listening.layer,

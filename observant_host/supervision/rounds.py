@@ -135,6 +135,7 @@ class Rounds:
             )
         if found.era is not None:
             self._previous = found.selected
+            self._record.era_expected = found.expected
             memory.chose(
                 self._server,
                 found.selected,

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from observant_host.decisions.terms import Era
+from observant_host.supervision.peer_state import SERVING
 from observant_host.telemetry.vocabulary import PeerSnapshot
 
 if TYPE_CHECKING:
@@ -24,15 +25,25 @@ def snapshots(
     memory: HostMemory,
     figures: Mapping[int, Figures],
     catalogue: Catalogue,
+    now_s: float,
 ) -> list[PeerSnapshot]:
-    """One of each peer. `figures` are by process group."""
+    """One of each peer. `figures` are by process group; `now_s` is since the epoch.
+
+    A peer that takes calls was last ready now: what memory keeps is the moment at which it left.
+    """
     collisions = Counter(
         server
         for collision in catalogue.collisions
         for server in {collision.owner, *(server for server, _ in collision.others)}
     )
     return [
-        _snapshot(peer, memory=memory, figures=figures, collisions=collisions[peer.server.name])
+        _snapshot(
+            peer,
+            memory=memory,
+            figures=figures,
+            collisions=collisions[peer.server.name],
+            now_s=now_s,
+        )
         for peer in fleet
     ]
 
@@ -48,6 +59,7 @@ def _snapshot(
     memory: HostMemory,
     figures: Mapping[int, Figures],
     collisions: int,
+    now_s: float,
 ) -> PeerSnapshot:
     record, moments = peer.record, memory.moments(peer.server)
     pid = record.pid
@@ -58,9 +70,10 @@ def _snapshot(
         state=record.status.state,
         cause=record.status.cause,
         era=record.era,
+        era_expected=record.era_expected,
         expected=peer.server.enabled,
         required=peer.server.required,
-        last_ready_s=moments.last_ready,
+        last_ready_s=now_s if record.status.state in SERVING else moments.last_ready,
         last_downgrade_s=moments.last_downgrade,
         last_refused_s=moments.last_refused,
         allowance_expires_s=record.allowance_expires_s,

@@ -96,6 +96,12 @@ _LISTED: Final = (
     ),
     _metric("peer_era", "gauge", "1 for the protocol era of a peer.", "peer", "era"),
     _metric(
+        "peer_era_expected",
+        "gauge",
+        "0 while the last era chosen goes against what was expected of a peer.",
+        "peer",
+    ),
+    _metric(
         "peer_last_downgrade_timestamp_seconds",
         "gauge",
         "When a peer last went from modern to legacy.",
@@ -298,7 +304,7 @@ _LISTED: Final = (
     _metric(
         "subscription_gap_seconds_total",
         "counter",
-        "Seconds for which a server could not tell of changes, counted when that was over.",
+        "Seconds for which a server could not tell of changes, counted once all was read anew.",
         "peer",
         eager=((),),
     ),
@@ -335,6 +341,7 @@ SNAPSHOT: Final = frozenset(
     PREFIX + name
     for name in (
         *("peer_state", "peer_unavailable", "peer_expected", "peer_required", "peer_era"),
+        "peer_era_expected",
         *("peer_last_ready_timestamp_seconds", "peer_last_downgrade_timestamp_seconds"),
         *("peer_last_refused_timestamp_seconds", "legacy_allowance_expiry_timestamp_seconds"),
         *("inflight_calls", "queued_calls", "peer_processes", "peer_resident_memory_bytes"),

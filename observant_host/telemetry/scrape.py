@@ -31,6 +31,7 @@ class SelfReport(msgspec.Struct, frozen=True):
 
 
 _FIELDS: Final = {
+    "peer_era_expected": "era_expected",
     "peer_last_ready_timestamp_seconds": "last_ready_s",
     "peer_last_downgrade_timestamp_seconds": "last_downgrade_s",
     "peer_last_refused_timestamp_seconds": "last_refused_s",
