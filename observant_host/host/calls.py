@@ -8,22 +8,19 @@ from observant_host.errors import Unavailable
 from observant_host.timing.tasks import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from typing import Unpack
 
     from msgspec import Raw
 
     from observant_host.host.core import Core
-    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
-    from observant_host.telemetry.facade import TraceContext
-
-    OnProgress = Callable[[float, float | None, str | None], object]
 
 
 class Calls:
     """The calling half of a Host. Every call raises errors.CallError, or CancelledError as it
-    comes; `deadline_s` None: the server's own call_timeout_s. `log_level` asks for log messages
-    from that level on, `handlers` replaces the host's own for this call.
+    comes; the keywords are those of `routing.asked.CallOptions`.
     """
 
     def __init__(self) -> None:
@@ -37,29 +34,12 @@ class Calls:
         self,
         name: str,
         arguments: Mapping[str, Any] | Raw | None = None,
-        *,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        log_level: str | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        meta: Mapping[str, Any] | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult:
         """Call a tool by its canonical, api or qualified name."""
         core = self._admit()
         try:
-            return await core.router.call_tool(
-                name,
-                arguments,
-                deadline_s=deadline_s,
-                on_progress=on_progress,
-                log_level=log_level,
-                handlers=handlers,
-                meta=meta,
-                parent=parent,
-                principal=principal,
-            )
+            return await core.router.call_tool(name, arguments, **options)
         finally:
             self._left()
 
@@ -67,44 +47,17 @@ class Calls:
         self,
         name: str,
         arguments: Mapping[str, str] | Raw | None = None,
-        *,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        log_level: str | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        meta: Mapping[str, Any] | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult:
         """A prompt by its canonical, api or qualified name."""
         core = self._admit()
         try:
-            return await core.router.get_prompt(
-                name,
-                arguments,
-                deadline_s=deadline_s,
-                on_progress=on_progress,
-                log_level=log_level,
-                handlers=handlers,
-                meta=meta,
-                parent=parent,
-                principal=principal,
-            )
+            return await core.router.get_prompt(name, arguments, **options)
         finally:
             self._left()
 
     async def read_resource(
-        self,
-        uri: str,
-        *,
-        server: str | None = None,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        log_level: str | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        meta: Mapping[str, Any] | None = None,
+        self, uri: str, *, server: str | None = None, **options: Unpack[CallOptions]
     ) -> CallResult:
         """A resource from its owner (who lists it, or a template that it fits), or from `server`.
 
@@ -112,17 +65,7 @@ class Calls:
         """
         core = self._admit()
         try:
-            return await core.router.read_resource(
-                uri,
-                server=server,
-                deadline_s=deadline_s,
-                on_progress=on_progress,
-                log_level=log_level,
-                handlers=handlers,
-                meta=meta,
-                parent=parent,
-                principal=principal,
-            )
+            return await core.router.read_resource(uri, server=server, **options)
         finally:
             self._left()
 
@@ -133,9 +76,7 @@ class Calls:
         *,
         context: Mapping[str, Any] | None = None,
         server: str | None = None,
-        deadline_s: float | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult:
         """Completion of a prompt's or template's argument, where its server announced it.
 
@@ -145,13 +86,7 @@ class Calls:
         core = self._admit()
         try:
             return await core.router.complete(
-                ref,
-                argument,
-                context=context,
-                server=server,
-                deadline_s=deadline_s,
-                parent=parent,
-                principal=principal,
+                ref, argument, context=context, server=server, **options
             )
         finally:
             self._left()

@@ -6,7 +6,7 @@ in the life, one look at the result's type.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from observant_host.decisions.freshness import READ
 from observant_host.errors import Unavailable
@@ -34,6 +34,20 @@ if TYPE_CHECKING:
     from observant_host.timing.clock import Clock
 
     OnProgress = Callable[[float, float | None, str | None], object]
+
+
+class RequestOptions(TypedDict, total=False):
+    """What `Peer.call` takes by keyword; see there."""
+
+    expires: float | None
+    target: str | None
+    uri: str | None
+    on_progress: OnProgress | None
+    handlers: InputHandlers | None
+    parent: TraceContext | None
+    attempt: int
+    purpose: str
+    log_level: str | None
 
 
 class Peer:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import msgspec
-from msgspec import Raw
-
 from observant_host.decisions import retry_safety
 from observant_host.decisions.retry_safety import Denied, RetryReason
 from observant_host.errors import CallError, CallFacts
+from observant_host.routing.asked import Target
 from observant_host.routing.call_result import CallResult
 from observant_host.routing.refusals import unroutable
 from observant_host.routing.structured import structured_problem
@@ -22,17 +20,18 @@ from observant_host.telemetry.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from typing import Unpack
+
+    from msgspec import Raw
 
     from observant_host.config import ServerConfig
     from observant_host.decisions.peer_states import PeerStatus
-    from observant_host.peers.input_handlers import InputHandlers
-    from observant_host.peers.peer import CallReply
+    from observant_host.peers.peer import CallReply, RequestOptions
+    from observant_host.routing.asked import Asked
     from observant_host.schema_check import OutputProblem
-    from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
+    from observant_host.telemetry.facade import Operation, Telemetry
     from observant_host.timing.clock import Clock
-
-    OnProgress = Callable[[float, float | None, str | None], object]
 
 RETRY_WAIT_S: Final = 10.0
 """Longest wait for a lost server to come back: a healthy restart takes a second or two, and a
@@ -66,16 +65,7 @@ class RoutedPeer(Protocol):
         self,
         method: str,
         params: Mapping[str, Any] | Raw | None,
-        *,
-        expires: float | None = None,
-        target: str | None = None,
-        uri: str | None = None,
-        on_progress: OnProgress | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        attempt: int = 1,
-        purpose: str = "call",
-        log_level: str | None = None,
+        **options: Unpack[RequestOptions],
     ) -> CallReply:
         """As `peers.peer.Peer.call`. Raises CallError."""
 
@@ -83,33 +73,6 @@ class RoutedPeer(Protocol):
 class PeerLookup(Protocol):
     def get(self, server: str) -> RoutedPeer | None:
         """None where no such server is configured (any more)."""
-
-
-class Target(msgspec.Struct, frozen=True):
-    """Where a call goes. `local_name` is what the server calls it, `uri` is set for a resource.
-
-    `idempotent`: its annotations say so (they count only for a server that is trusted).
-    `output_schema` is what the tool promised of its structured content.
-    """
-
-    server: str
-    local_name: str
-    uri: str | None = None
-    idempotent: bool = False
-    output_schema: Raw | None = None
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller asked for, beside the parameters. See `Router`."""
-
-    name: str
-    method: str
-    deadline_s: float | None = None
-    on_progress: Any = None
-    handlers: Any = None
-    parent: Any = None
-    principal: str | None = None
-    log_level: str | None = None
 
 
 class Routed:

@@ -18,32 +18,28 @@ from observant_host.decisions.routes import (
 )
 from observant_host.errors import CallError, InvalidCall
 from observant_host.routing.arguments import as_object, check_deadline, check_log_level
+from observant_host.routing.asked import Asked, Target
 from observant_host.routing.refusals import no_route, shown, unroutable
-from observant_host.routing.routed import Asked, PeerLookup, Routed, Target
+from observant_host.routing.routed import PeerLookup, Routed
 from observant_host.telemetry.masking import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Unpack
 
     from msgspec import Raw
 
     from observant_host.decisions.catalogue import EntryKind
     from observant_host.decisions.routes import NoRoute
-    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
     from observant_host.routing.catalogue_store import CatalogueStore
-    from observant_host.routing.routed import OnProgress
-    from observant_host.telemetry.facade import Telemetry, TraceContext
+    from observant_host.telemetry.facade import Telemetry
     from observant_host.timing.clock import Clock
 
 
 class Router:
-    """Every method raises CallError (see `errors`), and CancelledError as it comes.
-
-    `deadline_s` None: the server's own call_timeout_s. `principal` is who asked, for the record.
-    `meta` is the caller's `_meta`; protocol keys win over it. `log_level` asks the server for log
-    messages from that level on, where it has any.
-    """
+    """Every method raises CallError (see `errors`), and CancelledError as it comes."""
 
     def __init__(
         self,
@@ -64,90 +60,30 @@ class Router:
         self,
         name: str,
         arguments: Mapping[str, Any] | Raw | None = None,
-        *,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        handlers: InputHandlers | None = None,
-        meta: Mapping[str, Any] | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        log_level: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult:
         """`tools/call` at the tool's owner. `name`: canonical, api or qualified."""
-        asked = Asked(
-            name=name,
-            method="tools/call",
-            deadline_s=deadline_s,
-            on_progress=on_progress,
-            handlers=handlers,
-            parent=parent,
-            principal=principal,
-            log_level=log_level,
-        )
-        found = find_tool(self._store.current, name)
-        return await self._send(
-            asked,
-            self._aim(found, "tool"),
-            lambda to: {"name": to.local_name, "arguments": as_object(arguments), **_meta(meta)},
-        )
+        asked = Asked(name=name, method="tools/call", **options)
+        target = self._aim(find_tool(self._store.current, name), "tool")
+        return await self._send(asked, target, lambda to: _by_name(to, arguments))
 
     async def get_prompt(
         self,
         name: str,
         arguments: Mapping[str, str] | Raw | None = None,
-        *,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        handlers: InputHandlers | None = None,
-        meta: Mapping[str, Any] | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        log_level: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult:
         """`prompts/get` at the prompt's owner; names as for tools."""
-        asked = Asked(
-            name=name,
-            method="prompts/get",
-            deadline_s=deadline_s,
-            on_progress=on_progress,
-            handlers=handlers,
-            parent=parent,
-            principal=principal,
-            log_level=log_level,
-        )
-        found = find_prompt(self._store.current, name)
-        return await self._send(
-            asked,
-            self._aim(found, "prompt"),
-            lambda to: {"name": to.local_name, "arguments": as_object(arguments), **_meta(meta)},
-        )
+        asked = Asked(name=name, method="prompts/get", **options)
+        target = self._aim(find_prompt(self._store.current, name), "prompt")
+        return await self._send(asked, target, lambda to: _by_name(to, arguments))
 
     async def read_resource(
-        self,
-        uri: str,
-        *,
-        server: str | None = None,
-        deadline_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        handlers: InputHandlers | None = None,
-        meta: Mapping[str, Any] | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        log_level: str | None = None,
+        self, uri: str, *, server: str | None = None, **options: Unpack[CallOptions]
     ) -> CallResult:
         """`resources/read` at the URI's owner, or at `server` whether it lists the URI or not."""
-        asked = Asked(
-            name=uri,
-            method="resources/read",
-            deadline_s=deadline_s,
-            on_progress=on_progress,
-            handlers=handlers,
-            parent=parent,
-            principal=principal,
-            log_level=log_level,
-        )
-        target = self._aim_resource(uri, server)
-        return await self._send(asked, target, lambda _to: {"uri": uri, **_meta(meta)})
+        asked = Asked(name=uri, method="resources/read", **options)
+        return await self._send(asked, self._aim_resource(uri, server), lambda _to: {"uri": uri})
 
     async def complete(
         self,
@@ -156,20 +92,13 @@ class Router:
         *,
         context: Mapping[str, Any] | None = None,
         server: str | None = None,
-        deadline_s: float | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult:
         """`completion/complete`. `ref` is {"type": "ref/prompt", "name": canonical or api name} or
         {"type": "ref/resource", "uri": a template's}; `server` is for a URI, as in `read_resource`.
         """
-        asked = Asked(
-            name=str(ref.get("name") or ref.get("uri") or ""),
-            method="completion/complete",
-            deadline_s=deadline_s,
-            parent=parent,
-            principal=principal,
-        )
+        name = str(ref.get("name") or ref.get("uri") or "")
+        asked = Asked(name=name, method="completion/complete", **options)
 
         def params(to: Target) -> dict[str, Any]:
             local = {"name": to.local_name} if to.uri is None else {"uri": to.uri}
@@ -182,15 +111,17 @@ class Router:
         self,
         asked: Asked,
         target: Target | CallError,
-        params: Callable[[Target], Mapping[str, Any]],
+        params: Callable[[Target], dict[str, Any]],
     ) -> CallResult:
         """The caller's own mistakes end as errors inside the call's operation, like all others."""
-        written: Mapping[str, Any] = {}
+        written: dict[str, Any] = {}
         if isinstance(target, Target):
             try:
                 check_deadline(asked.deadline_s)
                 check_log_level(asked.log_level)
                 written = params(target)
+                if asked.meta is not None:
+                    written["_meta"] = as_object(asked.meta, "_meta")
             except InvalidCall as error:
                 target = error
         routed = Routed(asked, telemetry=self._telemetry, clock=self._clock)
@@ -250,5 +181,5 @@ class Router:
         return Target(entry.server, uri, uri=uri)
 
 
-def _meta(meta: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {} if meta is None else {"_meta": as_object(meta, "_meta")}
+def _by_name(to: Target, arguments: Mapping[str, Any] | Raw | None) -> dict[str, Any]:
+    return {"name": to.local_name, "arguments": as_object(arguments)}

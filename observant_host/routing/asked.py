@@ -1,0 +1,64 @@
+"""What a caller asks for, and where that goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+from msgspec import Raw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.telemetry.facade import TraceContext
+
+    OnProgress = Callable[[float, float | None, str | None], object]
+
+
+class CallOptions(TypedDict, total=False):
+    """What every kind of call takes by keyword.
+
+    `deadline_s`: seconds for everything that is done for the call; without it the server's own
+    call_timeout_s, which progress and rounds of input renew up to its call_max_s. `on_progress` is
+    called with (progress, total, message). `log_level` asks the server for log messages from that
+    level on, where it has any. `handlers` replaces the host's own for this call. `parent` is the
+    caller's trace, `principal` who asks (for the record, and for a fair turn), `meta` the caller's
+    `_meta` (the protocol's keys win over it).
+    """
+
+    deadline_s: float | None
+    on_progress: OnProgress | None
+    log_level: str | None
+    handlers: InputHandlers | None
+    parent: TraceContext | None
+    principal: str | None
+    meta: Mapping[str, Any] | None
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One call as its caller put it; its fields are those of `CallOptions`."""
+
+    name: str
+    method: str
+    deadline_s: float | None = None
+    on_progress: Any = None
+    log_level: str | None = None
+    handlers: Any = None
+    parent: Any = None
+    principal: str | None = None
+    meta: Any = None
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where a call goes. `local_name` is what the server calls it, `uri` is set for a resource.
+
+    `idempotent`: its annotations say so (they count only for a server that is trusted).
+    `output_schema` is what the tool promised of its structured content.
+    """
+
+    server: str
+    local_name: str
+    uri: str | None = None
+    idempotent: bool = False
+    output_schema: Raw | None = None
