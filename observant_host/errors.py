@@ -14,6 +14,7 @@
         ├── InvalidCall        unknown or withheld name, bad arguments
         ├── InvalidResult      the peer's answer breaks the protocol
         ├── Unavailable        not routable, queue full, draining, or the life ended under the call
+        │   └── NotAnswering   there but silent; one call at a time finds out whether it is back
         ├── CallTimeout        a deadline passed; names its scope
         └── InputRefused       input_required that nobody here can answer
 
@@ -226,6 +227,10 @@ class InvalidResult(CallError):
 class Unavailable(CallError):
     error_type = "unavailable"
     outcome = "unavailable"
+
+
+class NotAnswering(Unavailable):
+    """Told at once instead of a timeout. A second try a moment later would be told the same."""
 
 
 class CallTimeout(CallError):

@@ -32,7 +32,8 @@ class Condemned(msgspec.Struct, frozen=True):
 class LifeSignals:
     """The LifeListener of one life. A new life gets new signals: an old one cannot wake it.
 
-    `refused` says why `initialize` may not be sent at this moment, None where it may.
+    `refused` says why `initialize` may not be sent at this moment, None where it may. `heard` counts
+    what its server said.
     """
 
     def __init__(self, refused: Callable[[], Reason | None]) -> None:
@@ -41,6 +42,7 @@ class LifeSignals:
         self.late_modern = Signal()
         self.answered = Signal()
         self.spoke = Signal()
+        self.heard = 0
         self.doubt = Signal()
         self.stale = Signal()
         self.expired = Signal()
@@ -57,6 +59,7 @@ class LifeSignals:
         self.answered.set()
 
     def any_traffic(self) -> None:
+        self.heard += 1
         self.spoke.set()
 
     def ailing(self) -> None:

@@ -190,6 +190,24 @@ class PeerRestart(Fact, frozen=True, kw_only=True):
     gave_up: bool = False
 
 
+class HealthVerdict(Fact, frozen=True, kw_only=True):
+    """A server was asked for a sign of life and is not well; told for nothing else.
+
+    `verdict`: "unresponsive" (a probe, or a call let in as a trial, got no answer), "gone" (over
+    HTTP: it is no longer there), "hopeless" (its life is ended for it). `health` is what it counts
+    as now, `unanswered` how many questions got nothing in a row, `silent_ms` since when it is
+    suspected.
+    """
+
+    peer: str
+    generation: int
+    verdict: str
+    health: str
+    detail: str = ""
+    unanswered: int = 0
+    silent_ms: float = 0.0
+
+
 class EraDropped(Fact, frozen=True, kw_only=True):
     """A life ended and its era with it; recorded before the next discover."""
 
@@ -220,7 +238,8 @@ class RetryDenied(Fact, frozen=True, kw_only=True):
 
 
 class SubscriptionLost(Fact, frozen=True, kw_only=True):
-    """A stream of changes ended that had been acknowledged, and not by us; `reason` is a Loss."""
+    """A stream of changes ended that had been acknowledged, and not by us; `reason` is "graceful",
+    "cancelled", "transport" or "watchdog_silent"."""
 
     peer: str
     generation: int
@@ -229,6 +248,39 @@ class SubscriptionLost(Fact, frozen=True, kw_only=True):
     age_s: float
     messages: int
     last_message_age_s: float | None = None
+    detail: str = ""
+
+
+class WatchdogCheck(Fact, frozen=True, kw_only=True):
+    """A stream of changes that has not ended is no longer trusted. `verdict`: "silent" (its
+    keep-alives stayed away), "quiet" (nothing at all came for the longest time), "doubtful"
+    (another request failed meanwhile). `silent_s` is since anything was heard on it."""
+
+    peer: str
+    generation: int
+    request_id: int
+    verdict: str
+    silent_s: float
+    interval_s: float | None = None
+
+
+class GapHealed(Fact, frozen=True, kw_only=True):
+    """Changes went untold for `gap_s`, and what a stream of them covers was read anew since.
+
+    `reason` is how the stream before was lost, or why there was none. `added`, `removed`, `changed`
+    name the first of the entries that are different now, `changes` counts them all;
+    `resources_told` is of followed resources whose followers were told that they may have changed.
+    """
+
+    peer: str
+    generation: int
+    reason: str
+    gap_s: float
+    changes: int = 0
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    resources_told: int = 0
 
 
 class WishUnmet(Fact, frozen=True, kw_only=True):

@@ -97,6 +97,15 @@ MOMENTS: tuple[v.Fact, ...] = (
         exit_code=1,
         stderr_tail="Traceback: boom",
     ),
+    v.HealthVerdict(
+        peer="a",
+        generation=2,
+        verdict="unresponsive",
+        health="wedged",
+        detail="ping got no answer",
+        unanswered=1,
+        silent_ms=30000.0,
+    ),
     v.EraDropped(peer="a", generation=1, era="modern", why="exit"),
     v.DeadlineExpired(peer="a", scope="call", budget_ms=5.0, elapsed_ms=6.0, method="tools/call"),
     v.RetryScheduled(peer="a", reason="not_sent", attempt=2, delay_ms=100.0),
@@ -116,6 +125,15 @@ MOMENTS: tuple[v.Fact, ...] = (
     v.TelemetryLost(stream="traces", spans=3),
     v.SubscriptionLost(
         peer="a", generation=1, request_id=2, reason="transport", age_s=3.0, messages=4
+    ),
+    v.WatchdogCheck(peer="a", generation=1, request_id=2, verdict="quiet", silent_s=900.0),
+    v.GapHealed(
+        peer="a",
+        generation=1,
+        reason="transport",
+        gap_s=0.5,
+        changes=1,
+        added=("tool later",),
     ),
     v.WishUnmet(peer="a", uri="a:", detail="not granted"),
     v.ListenOpen(
