@@ -22,6 +22,20 @@ RETRIES: Final = Rate(burst=10, every_s=2.0)
 """Calls to one server that are sent again. Sustained, a retry every two seconds is no load."""
 WAKES: Final = Rate(burst=3, every_s=20.0)
 """Starts of one server before its time because a call wants it."""
+RESTARTS: Final = Rate(burst=20, every_s=3.0)
+"""Lives begun after one that had an era. The backoff is far slower; this holds whatever the
+configuration calls healthy, and however often a good start is followed by an end."""
+REPROBES: Final = Rate(burst=20, every_s=3.0)
+"""Rounds that follow one without an era."""
+RELISTENS: Final = Rate(burst=10, every_s=6.0)
+"""Streams of changes opened with one server, over all its lives. Its own pauses grow to a minute;
+this bounds what else asks for another: wishes that come and go, doubts, lives that do not last."""
+DOUBTS: Final = Rate(burst=2, every_s=60.0)
+"""Streams replaced because something else failed: a tool that always times out costs no more."""
+LAST_CHANGES: Final = Rate(burst=20, every_s=6.0)
+"""Lists read before their spacing is over because their server fell silent after a change."""
+STALE_LISTS: Final = Rate(burst=10, every_s=3.0)
+"""Lists read because a session was renewed, or the server refused what they said."""
 
 
 class Budget:
@@ -41,6 +55,13 @@ class Budget:
             return False
         self._left -= 1.0
         return True
+
+    def reserve(self, now_s: float) -> float:
+        """Spend one that may not be there yet; the seconds until it is. What was reserved and not
+        waited for (a person was faster) is owed, but never more than the burst."""
+        self._fill(now_s)
+        self._left = max(self._left - 1.0, -float(self._rate.burst))
+        return max(0.0, -self._left * self._rate.every_s)
 
     def wait_s(self, now_s: float) -> float:
         """Seconds until there is one to spend; 0 where there is."""

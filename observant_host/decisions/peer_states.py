@@ -83,6 +83,9 @@ TRANSITIONS: Final[Mapping[tuple[S, Happened], S]] = {
 """Every state with everything that can happen. What comes too late (a life's end that is noticed
 after the operator's act) changes nothing in `disabled` and `stopped`."""
 
+_ENDED: Final = frozenset({S.DISABLED, S.STOPPED})
+_ENDING: Final = frozenset({Happened.DISABLED, Happened.STOPPED})
+
 _KEEPS_CAUSE: Final = frozenset({S.BACKOFF, S.STARTING})
 """States that carry over why the last life ended; the others set it anew or have none."""
 
@@ -114,6 +117,8 @@ def after(
     `cause` None keeps the present one where the new state carries causes over.
     """
     state = TRANSITIONS[status.state, what]
+    if state in _ENDED and state is status.state and what not in _ENDING:
+        reason = detail = ""  # it comes too late to say anything of it
     return PeerStatus(
         state=state,
         since_ns=status.since_ns if state is status.state else now_ns,

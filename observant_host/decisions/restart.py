@@ -1,5 +1,7 @@
 """What follows the end of a life: why it counts as a restart, after which delay, or never.
 
+Transient and fatal are told apart in one place (`heals`).
+
 Only sustained uptime resets the backoff: a server that answers once and dies again would otherwise
 be restarted at full speed for ever.
 """
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from observant_host.decisions import backoff
-from observant_host.decisions.terms import RestartReason
+from observant_host.decisions.terms import OUTAGES, Cause, PeerState, RestartReason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +46,10 @@ FATAL_SPAWN_ERRORS: Final = frozenset(
 Short memory, processes or descriptors (ENOMEM, EAGAIN, EMFILE, ENFILE, ETXTBSY) heal by themselves.
 """
 
+
+FOR_A_PERSON: Final = frozenset({Cause.AUTH, Cause.CONFIG})
+"""Causes that time does not heal: the next try would be refused in the same way, and a login that
+is wrong again and again gets locked."""
 
 _REASONS: Final[Mapping[EndedHow, RestartReason]] = {
     "exit": RestartReason.EXIT,
@@ -90,9 +96,21 @@ def reason_of(ended: Ended) -> RestartReason:
     return _REASONS[ended.how]
 
 
-def spawn_is_fatal(spawn_errno: int | None) -> bool:
-    """True where trying again cannot help, e.g. the command does not exist."""
-    return spawn_errno in FATAL_SPAWN_ERRORS
+def heals(cause: Cause, *, spawn_errno: int | None = None) -> bool:
+    """Whether what went wrong may be over by itself at the next try. Otherwise there is none until
+    a person changes the configuration or says `retry`.
+
+    `spawn_errno` is set where a child could not be started, e.g. since its command is missing.
+    """
+    return cause not in FOR_A_PERSON and spawn_errno not in FATAL_SPAWN_ERRORS
+
+
+def may_wake(state: PeerState, cause: Cause | None) -> bool:
+    """Whether a call that wants the server may begin its next try before its time: only where it
+    is down by an outage, never where a person decided or has to."""
+    if state is PeerState.UNAVAILABLE:
+        return cause in OUTAGES
+    return state in (PeerState.BACKOFF, PeerState.STARTING)
 
 
 def after(ended: Ended, *, policy: RestartPolicy, attempts: int, random_0_1: float) -> Restart:
@@ -102,7 +120,7 @@ def after(ended: Ended, *, policy: RestartPolicy, attempts: int, random_0_1: flo
     was up for `policy.healthy_after_s` or longer.
     """
     reason = reason_of(ended)
-    if ended.how == "spawn_failed" and spawn_is_fatal(ended.spawn_errno):
+    if not heals(Cause.PROCESS, spawn_errno=ended.spawn_errno):
         return Restart(reason, 0.0, attempts + 1, gave_up=True)
     if reason in IMMEDIATE:
         return Restart(reason, 0.0, 0)

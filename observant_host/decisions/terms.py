@@ -125,6 +125,7 @@ class Trigger(StrEnum):
     MANUAL = "manual"
     LIST_CHANGED = "list_changed"
     EXPIRED = "expired"
+    WAKE = "wake"  # a call wanted it before its time
 
 
 class ExclusionReason(StrEnum):

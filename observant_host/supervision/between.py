@@ -30,12 +30,13 @@ AFTER_INITIALIZE: Final = frozenset(
 
 class Next(msgspec.Struct, frozen=True):
     """What follows: a round on the same life, or a new life after `delay_s` seconds (None: not
-    before a person acts). `silent`: the old life is replaced for its silence; `proved_modern`: it
+    before a person acts). `may_wake`: a call may begin it sooner. `silent`: the old life is replaced for its silence; `proved_modern`: it
     is ended since it spoke modern after `initialize`; `login`: other credentials will do too."""
 
     trigger: Trigger
     delay_s: float | None = 0.0
     same_life: bool = False
+    may_wake: bool = True
     silent: bool = False
     proved_modern: bool = False
     login: bool = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from observant_host.decisions import restart
 from observant_host.decisions.terms import Cause, Trigger
 from observant_host.supervision.between import Next
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from observant_host.peers.life import Life
     from observant_host.peers.negotiation import Round
 
-FOR_A_PERSON: Final = frozenset({Cause.AUTH, Cause.CONFIG})
 MAX_PAUSE_S: Final = 24 * 3600.0
 """A server may ask to be left alone, but not for longer than somebody looks after it."""
 
@@ -34,7 +34,7 @@ def stays(found: Round) -> bool:
 def after_http(found: Round, cause: Cause, *, delay_s: float) -> Next:
     """A new life after `delay_s`, added to the pause that the server asked for, if it did; or not
     before a person acts."""
-    if cause in FOR_A_PERSON:
+    if not restart.heals(cause):
         return Next(Trigger.REPROBE, delay_s=None, login=cause is Cause.AUTH)
     pause_s = min(found.retry_after_s or 0.0, MAX_PAUSE_S)
-    return Next(Trigger.REPROBE, delay_s=pause_s + delay_s)
+    return Next(Trigger.REPROBE, delay_s=pause_s + delay_s, may_wake=pause_s == 0.0)

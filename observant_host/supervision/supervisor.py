@@ -20,7 +20,7 @@ from observant_host.decisions.peer_states import Happened
 from observant_host.decisions.terms import OUTAGES, Cause, PeerState, Reason, RestartReason, Trigger
 from observant_host.errors import TransportError
 from observant_host.supervision.between import Next, Waiting
-from observant_host.supervision.calling import Calling
+from observant_host.supervision.adopting import ANEW, Adopting
 from observant_host.supervision.freshening import Freshening
 from observant_host.supervision.http_misses import after_http, over_http, stays
 from observant_host.supervision.lives import Lives
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from observant_host.transports.base import End
 
 
-class PeerSupervisor(Calling):
+class PeerSupervisor(Adopting):
     """Owns one peer. All methods are for the loop's thread; `start` once, `stop` any time."""
 
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
@@ -96,11 +96,15 @@ class PeerSupervisor(Calling):
     # The owner task
 
     async def _own(self, stop: Signal) -> None:
+        coming = Next(Trigger.BOOT)
         try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._live, name=f"lives of {self.server.name}")
-                await stop.wait()
-                group.cancel_scope.cancel()
+            while not stop.is_set():
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._live, coming, name=f"lives of {self.server.name}")
+                    await wait_any(self._around.clock, None, stop, self._asked_anew)
+                    group.cancel_scope.cancel()
+                if not stop.is_set():
+                    coming = await self._begin_anew(stop)
         finally:
             asked = stop.is_set()
             why = "the host ended it" if asked else "its supervision failed: a bug of the host"
@@ -111,11 +115,26 @@ class PeerSupervisor(Calling):
             self._serve_acts(self._acts_asked)
             self._over.set()
 
-    async def _live(self) -> None:
+    async def _begin_anew(self, stop: Signal) -> Next:
+        """The configuration changed: end the present life, take it, and say what begins."""
+        life = self.record.life
+        wanted = await self._end_present(stop)
+        if wanted.server is None or stop.is_set():
+            self._owner.stop()
+            return Next(Trigger.RELOAD)
+        end = await self._end_life()
+        self._misses = self._restarts = 0
+        self._why_ended = ANEW
+        if life is not None:
+            self._restart(RestartReason.RELOAD, end, uptime_s=0.0)
+        self.configure(wanted.server)
+        return Next(Trigger.RELOAD)
+
+    async def _live(self, coming: Next) -> None:
         if self.server.problem is not None:
-            self._misconfigured(self.server.problem)
+            self._misconfigured(self.server.problem, trigger=coming.trigger)
+            self._serve_acts(self._acts_asked)
             return
-        coming = Next(Trigger.BOOT)
         while True:
             coming = await self._one_life(await self._rest(coming))
 
@@ -273,7 +292,7 @@ class PeerSupervisor(Calling):
         )
         self.peer.detach(detail)
         cause_errno = getattr(failed.__cause__, "errno", None)
-        fatal = restart.spawn_is_fatal(cause_errno)
+        fatal = not restart.heals(Cause.PROCESS, spawn_errno=cause_errno)
         self.record.happened(
             Happened.GAVE_UP if fatal else Happened.NO_ERA,
             cause=Cause.PROCESS,

@@ -39,3 +39,17 @@ def test_never_more_than_the_burst_and_the_rate_together(gaps: list[float]) -> N
         now += gap
         taken += budget.take(now)
     assert taken <= RATE.burst + now / RATE.every_s + 1e-6
+
+
+def test_a_reservation_says_how_long_it_must_wait_for_its_turn() -> None:
+    budget = Budget(RATE)
+    assert [budget.reserve(0.0) for _ in range(5)] == [0.0, 0.0, 0.0, 2.0, 4.0]
+    assert not budget.take(4.0)
+    assert budget.take(6.0)
+
+
+def test_what_is_owed_has_a_bound() -> None:
+    budget = Budget(RATE)
+    for _ in range(100):
+        budget.reserve(0.0)
+    assert budget.reserve(0.0) == RATE.burst * RATE.every_s

@@ -74,3 +74,12 @@ def test_a_cause_is_set_only_where_the_peer_does_not_work(state: PeerState) -> N
         now = after(status(state, Cause.PROCESS), what, now_ns=9, cause=Cause.NETWORK)
         carries = {PeerState.UNAVAILABLE, PeerState.BACKOFF, PeerState.STARTING}
         assert (now.cause is not None) == (now.state in carries)
+
+
+@pytest.mark.parametrize("state", [PeerState.DISABLED, PeerState.STOPPED])
+def test_what_comes_too_late_says_nothing_of_a_peer_that_was_ended(state: PeerState) -> None:
+    before = status(state)
+    for what in (Happened.LISTED, Happened.NO_ERA, Happened.ERA_ENDED, Happened.GAVE_UP):
+        assert after(before, what, now_ns=9, reason="late", detail="late") == before
+    again = after(before, Happened(state.value), now_ns=9, detail="by another")
+    assert (again.detail, again.since_ns) == ("by another", 1)

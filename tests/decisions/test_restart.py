@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from observant_host.config import RestartPolicy
-from observant_host.decisions.restart import Ended, Restart, after, reason_of, spawn_is_fatal
-from observant_host.decisions.terms import RestartReason
+from observant_host.decisions.restart import Ended, Restart, after, heals, may_wake, reason_of
+from observant_host.decisions.terms import OUTAGES, Cause, PeerState, RestartReason
 
 POLICY = RestartPolicy()
 
@@ -60,7 +60,7 @@ def test_a_command_that_does_not_exist_is_given_up_at_once() -> None:
 
 @pytest.mark.parametrize("code", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ETXTBSY, None])
 def test_a_start_that_may_succeed_later_is_tried_again(code: int | None) -> None:
-    assert not spawn_is_fatal(code)
+    assert heals(Cause.PROCESS, spawn_errno=code)
     assert not follow(Ended(how="spawn_failed", spawn_errno=code)).gave_up
 
 
@@ -68,3 +68,16 @@ def test_a_start_that_may_succeed_later_is_tried_again(code: int | None) -> None
 def test_what_a_person_asked_for_happens_at_once(reason: RestartReason) -> None:
     restart = follow(Ended(how="closed", ended_by_us=reason), 7)
     assert (restart.delay_s, restart.attempts, restart.gave_up) == (0.0, 0, False)
+
+
+@pytest.mark.parametrize("cause", list(Cause))
+def test_only_a_login_and_a_configuration_wait_for_a_person(cause: Cause) -> None:
+    assert heals(cause) == (cause not in (Cause.AUTH, Cause.CONFIG))
+
+
+@pytest.mark.parametrize("cause", [*Cause, None])
+@pytest.mark.parametrize("state", list(PeerState))
+def test_a_call_wakes_only_what_is_down_by_an_outage(state: PeerState, cause: Cause | None) -> None:
+    coming = state in (PeerState.BACKOFF, PeerState.STARTING)
+    out = state is PeerState.UNAVAILABLE and cause in OUTAGES
+    assert may_wake(state, cause) == (coming or out)
