@@ -85,6 +85,7 @@ class Loss(StrEnum):
     GRACEFUL = "graceful"  # its result came
     CANCELLED = "cancelled"  # the server sent notifications/cancelled that names it
     TRANSPORT = "transport"  # its connection or process ended, or it could not be sent
+    WATCHDOG = "watchdog_silent"  # it had not ended, but nothing came on it any more
     NO_ACK = "no_ack"  # no acknowledgment in time
     REFUSED = "refused"  # an error instead of an acknowledgment
     UNKNOWN_METHOD = "unknown_method"  # -32601: this server has no such thing

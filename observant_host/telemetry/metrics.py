@@ -64,6 +64,7 @@ class MetricSink:
             v.RoutedCall: self._call,
             v.Request: self._request,
             v.ListenOpen: self._listen,
+            v.GapHealed: self._gap,
             v.EraDecide: self._era,
             v.PeerStateChanged: self._state,
             v.PeerRestart: self._restart,
@@ -150,8 +151,9 @@ class MetricSink:
         ).observe(done.duration_ns * _NS, done.context)
         if fact.reopened:
             series(PREFIX + "subscription_reconnects_total", fact.peer).inc(done.context)
-        if fact.gap_s is not None:
-            series(PREFIX + "subscription_gap_seconds_total", fact.peer).add(fact.gap_s)
+
+    def _gap(self, fact: v.GapHealed, done: Finished) -> None:
+        self._children.series(PREFIX + "subscription_gap_seconds_total", fact.peer).add(fact.gap_s)
 
     def _probe(self, fact: v.Request, outcome: str, done: Finished) -> None:
         if fact.method == "initialize":

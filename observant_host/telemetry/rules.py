@@ -99,6 +99,7 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
     ),
     v.WatchdogCheck: Rule(
         span="observant_host.watchdog.check",
+        stream="decisions",
         log="stream_distrusted",
         group="watchdog",
     ),
@@ -238,7 +239,6 @@ DECISION_SPANS: Final = frozenset(
 ) | {
     *("observant_host.peer.start", "observant_host.deadline"),
     *("subscriptions/listen", "observant_host.subscription.lost"),
-    "observant_host.watchdog.check",
 }
 """Spans that no sampling ratio ever touches."""
 

@@ -7,11 +7,14 @@ import math
 import pytest
 
 from observant_host.decisions.catalogue import Listing
+from observant_host.decisions.budget import LAST_CHANGES
 from observant_host.decisions.relisting import (
     FIRST_SPACING_S,
     MAX_SPACING_S,
     QUIET_S,
+    SILENT_S,
     Relisting,
+    Relists,
     is_due,
     runs_out_s,
 )
@@ -49,6 +52,49 @@ def test_only_a_server_that_goes_on_and_on_is_chatty() -> None:
     assert seen == sorted(seen)
     assert seen.index(True) == 6
     assert not state.read(now + QUIET_S).chatty
+
+
+def readings(changes: list[float]) -> list[float]:
+    """When lists are read by an owner that looks whenever it is told to."""
+    state, read = Relists(), []
+    for number, changed in enumerate(changes):
+        until = changes[number + 1] if number + 1 < len(changes) else math.inf
+        due = changed + state.wait_s(changed, changed_s=changed)
+        if due < until:
+            state.began(due)
+            read.append(due)
+    return read
+
+
+def test_the_first_change_of_a_life_is_read_at_once() -> None:
+    assert Relists().wait_s(5.0, changed_s=5.0) == 0.0
+
+
+def test_the_last_change_is_read_within_two_seconds_of_silence_whatever_was_before() -> None:
+    flood = [number / 10 for number in range(3000)]
+    read = readings(flood)
+    assert len(read) < 25
+    assert flood[-1] < read[-1] <= flood[-1] + SILENT_S
+    assert SILENT_S < 2
+
+
+def test_a_server_that_changes_just_as_often_as_it_falls_silent_has_a_budget() -> None:
+    hour = [number * (SILENT_S + 0.01) for number in range(int(3600 / (SILENT_S + 0.01)))]
+    read = readings(hour)
+    allowed = LAST_CHANGES.burst + 3600 / LAST_CHANGES.every_s
+    assert len(read) <= allowed + 3600 / MAX_SPACING_S + 10
+    assert read[-1] - hour[-1] <= LAST_CHANGES.every_s
+
+
+def test_a_flood_without_end_is_read_as_often_as_its_spacing_allows() -> None:
+    state, read = Relists(), 0
+    for tick in range(36_000):
+        now = tick / 10
+        if state.wait_s(now, changed_s=now) == 0:
+            state.began(now)
+            read += 1
+    assert read <= 3600 / MAX_SPACING_S + 12
+    assert state.chatty
 
 
 # lists that somebody looks at
