@@ -45,6 +45,15 @@ class Gate:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.in_flight = 0
 
+    def configure(self, *, max_in_flight: int, queue_max: int, queue_timeout_s: float) -> None:
+        """Other bounds from now on; places that were added go to those who wait."""
+        more = max_in_flight - self._max_in_flight
+        self._max_in_flight, self._queue_max = max_in_flight, queue_max
+        self._queue_timeout_s = queue_timeout_s
+        for _ in range(min(more, self.queued)):
+            self.in_flight += 1  # `leave` takes it back where nobody wanted it
+            self.leave()
+
     @property
     def queued(self) -> int:
         """How many calls wait in line now."""
@@ -99,7 +108,7 @@ class Gate:
 
     def leave(self) -> None:
         """Give the place to the next in line, or free it."""
-        while self._waiting:
+        while self._waiting and self.in_flight <= self._max_in_flight:
             place = self._waiting.popleft()
             if not place.done():
                 place.set_result(None)

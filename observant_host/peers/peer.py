@@ -92,6 +92,18 @@ class Peer:
             clock=clock,
         )
 
+    def configure(self, server: ServerConfig) -> None:
+        """A changed configuration: its limits and times hold from now on."""
+        if server.extensions != self.server.extensions:
+            self.tasks = Tasks(server)
+        self.server = server
+        self._place = place_of(server)
+        self.gate.configure(
+            max_in_flight=server.max_in_flight,
+            queue_max=server.queue_max,
+            queue_timeout_s=server.timing.queue_timeout_s,
+        )
+
     def attach(self, life: Life) -> None:
         """Route calls to this life from now on."""
         self.life = life

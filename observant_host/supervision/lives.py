@@ -54,7 +54,6 @@ class Lives:
         self._around = around
         self._refused = refused
         self._unused = False
-        self._server = _with_revisions(record.server)
         self.signals = LifeSignals(refused)
 
     @property
@@ -85,13 +84,14 @@ class Lives:
     async def _open(self, over: Literal["http", "sse"]) -> Life:
         await self.end("a fresh one begins")
         record, around = self._record, self._around
+        server = with_revisions(record.server)
         record.generation = self.next_generation
         self._unused = False
         signals = self.signals = LifeSignals(self._refused)
         life = Life(
-            self._server,
+            server,
             generation=record.generation,
-            transport=around.transport(_over(self._server, over)),
+            transport=around.transport(_over(server, over)),
             telemetry=around.telemetry,
             clock=around.clock,
             client_info=around.client_info,
@@ -127,7 +127,7 @@ class Lives:
             return
         self._around.telemetry.count(
             EraDropped(
-                peer=self._server.name, generation=record.generation, era=record.era, why=why
+                peer=record.server.name, generation=record.generation, era=record.era, why=why
             )
         )
         record.era, record.version = Era.UNKNOWN, None
@@ -141,7 +141,7 @@ def _over(server: ServerConfig, over: Literal["http", "sse"]) -> ServerConfig:
     return msgspec.structs.replace(server, launch=launch)
 
 
-def _with_revisions(server: ServerConfig) -> ServerConfig:
+def with_revisions(server: ServerConfig) -> ServerConfig:
     """Where the file names no revisions, every one that we support: whether `initialize` may be
     sent at all is the round's permission, which also comes from `allow NAME`."""
     revisions_allowed = server.era.allow_legacy or revisions.LEGACY

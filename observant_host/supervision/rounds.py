@@ -18,6 +18,7 @@ from observant_host.wire.revisions import HTTP_SSE_REVISION
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from observant_host.config import ServerConfig
     from observant_host.peers.life import Life
     from observant_host.peers.negotiation import Round
     from observant_host.supervision.peer_state import PeerRecord
@@ -45,12 +46,16 @@ class Rounds:
     def __init__(self, record: PeerRecord, around: Surroundings) -> None:
         self._record = record
         self._around = around
-        self._server = record.server
         self._previous: Era | None = None
         self._last: TraceContext | None = None
         self.verdict = Verdict(permission=Permission.NONE, proven=False)
         self._discover_only = False
         self._next_discover_only = False
+
+    @property
+    def _server(self) -> ServerConfig:
+        """As it is configured at this moment."""
+        return self._record.server
 
     @property
     def previous(self) -> Era:

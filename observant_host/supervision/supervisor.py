@@ -19,8 +19,8 @@ from observant_host.decisions.era import cause_of
 from observant_host.decisions.peer_states import Happened
 from observant_host.decisions.terms import OUTAGES, Cause, PeerState, Reason, RestartReason, Trigger
 from observant_host.errors import TransportError
+from observant_host.supervision.adopting import Adopting
 from observant_host.supervision.between import Next, Waiting
-from observant_host.supervision.adopting import ANEW, Adopting
 from observant_host.supervision.freshening import Freshening
 from observant_host.supervision.http_misses import after_http, over_http, stays
 from observant_host.supervision.lives import Lives
@@ -114,21 +114,6 @@ class PeerSupervisor(Adopting):
             )
             self._serve_acts(self._acts_asked)
             self._over.set()
-
-    async def _begin_anew(self, stop: Signal) -> Next:
-        """The configuration changed: end the present life, take it, and say what begins."""
-        life = self.record.life
-        wanted = await self._end_present(stop)
-        if wanted.server is None or stop.is_set():
-            self._owner.stop()
-            return Next(Trigger.RELOAD)
-        end = await self._end_life()
-        self._misses = self._restarts = 0
-        self._why_ended = ANEW
-        if life is not None:
-            self._restart(RestartReason.RELOAD, end, uptime_s=0.0)
-        self.configure(wanted.server)
-        return Next(Trigger.RELOAD)
 
     async def _live(self, coming: Next) -> None:
         if self.server.problem is not None:
