@@ -18,16 +18,15 @@ from observant_host.timing.tasks import wait_any
 from observant_host.wire.revisions import HEADER_MISMATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from typing import Unpack
 
     from msgspec import Raw
 
     from observant_host.config import ServerConfig
     from observant_host.decisions.peer_states import PeerStatus
-    from observant_host.peers.input_handlers import InputHandlers
-    from observant_host.peers.peer import CallReply
+    from observant_host.peers.peer import CallReply, RequestOptions
     from observant_host.supervision.surroundings import Surroundings
-    from observant_host.telemetry.propagation import TraceContext
 
 
 class Calling:
@@ -82,16 +81,7 @@ class Calling:
         self,
         method: str,
         params: Mapping[str, Any] | Raw | None,
-        *,
-        expires: float | None = None,
-        target: str | None = None,
-        uri: str | None = None,
-        on_progress: Callable[[float, float | None, str | None], object] | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        attempt: int = 1,
-        purpose: str = "call",
-        log_level: str | None = None,
+        **options: Unpack[RequestOptions],
     ) -> CallReply:
         """As `Peer.call`; remembers the outcome for the status.
 
@@ -100,31 +90,32 @@ class Calling:
 
         Source: MCP 2026-07-28 basic/transports/streamable-http › Custom Headers.
         """
-        options: dict[str, Any] = {
-            "expires": expires,
-            "target": target,
-            "uri": uri,
-            "on_progress": on_progress,
-            "handlers": handlers,
-            "parent": parent,
-            "purpose": purpose,
-            "log_level": log_level,
-        }
+        vitals = self.record.vitals
+        ticket = vitals.admit()
         try:
             try:
-                reply = await self.peer.call(method, params, attempt=attempt, **options)
+                reply = await self.peer.call(method, params, **options)
             except RpcError as refused:
-                if not await self._read_anew(refused, method, expires=expires, attempt=attempt):
+                attempt = options.get("attempt", 1)
+                until = options.get("expires")
+                if not await self._read_anew(refused, method, expires=until, attempt=attempt):
                     raise
-                again = await self.peer.call(method, params, attempt=attempt + 1, **options)
+                options["attempt"] = attempt + 1
+                again = await self.peer.call(method, params, **options)
                 reply = msgspec.structs.replace(again, attempts=again.attempts + 1)
-        except CallError as failed:
-            self.record.last_call = failed.outcome
-            if failed.delivery == "sent_no_reply":
-                self._trail.call_failed(self._around.telemetry.current())
+        except BaseException as failed:
+            vitals.ended(ticket, failed)
+            if isinstance(failed, CallError):
+                self._failed(failed)
             raise
+        vitals.ended(ticket)
         self.record.last_call = "tool_error" if reply.is_error else "ok"
         return reply
+
+    def _failed(self, failed: CallError) -> None:
+        self.record.last_call = failed.outcome
+        if failed.delivery == "sent_no_reply":
+            self._trail.call_failed(self._around.telemetry.current())
 
     async def _read_anew(
         self, refused: RpcError, method: str, *, expires: float | None, attempt: int
