@@ -37,6 +37,9 @@ LAST_CHANGES: Final = Rate(burst=20, every_s=6.0)
 STALE_LISTS: Final = Rate(burst=10, every_s=3.0)
 """Lists read because a session was renewed, or the server refused what they said."""
 
+CHECKS: Final = Rate(burst=3, every_s=10.0)
+"""Health probes of one life: callers with deadlines that it cannot meet would ask for ever."""
+
 
 class Budget:
     """Mutable, of one owner. Times are monotonic seconds, never smaller than the last one given."""

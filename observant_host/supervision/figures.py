@@ -41,6 +41,15 @@ def read_figures(groups: Collection[int], *, proc: Path = PROC) -> dict[int, Fig
     return found
 
 
+def process_state(pid: int, *, proc: Path = PROC) -> str:
+    """One letter ("R" runs, "S" sleeps, "T" stopped), "" where it cannot be known. Blocks."""
+    try:
+        text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[0]
+
+
 def _stat(folder: Path) -> tuple[int, Figures] | None:
     """(process group, figures) of one process; None where it has just gone or is a zombie."""
     try:

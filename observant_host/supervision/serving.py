@@ -11,12 +11,13 @@ from observant_host.decisions import backoff
 from observant_host.decisions.listing_flaws import Flaws, flaws
 from observant_host.decisions.peer_states import Happened
 from observant_host.decisions.relisting import Relisting
+from observant_host.decisions.suspicion import Health, Sign
 from observant_host.decisions.terms import Era, Reason, Trigger
 from observant_host.errors import Unavailable
 from observant_host.peers.discovery import list_everything
 from observant_host.peers.pages import ListBounds
 from observant_host.peers.watchdog import Watchdog
-from observant_host.supervision.health import missing
+from observant_host.supervision.health import Checkups
 from observant_host.telemetry.vocabulary import ListingFlawed
 from observant_host.timing.tasks import Signal, wait_any
 
@@ -60,6 +61,11 @@ class Serving:
         self._retry_at = math.inf
         self._ready_at: float | None = None
         self._told = Flaws()
+        self._vitals = record.vitals
+        self._vitals.begin(self._signals, peer.gate, generation=record.generation)
+        self._checkups = Checkups(
+            self._life, self._vitals, signals=self._signals, clock=around.clock
+        )
         self._watchdog = Watchdog(
             self._life,
             listening=record.listening,
@@ -82,6 +88,7 @@ class Serving:
             self._watchdog.renewed.set()
         signals.stale.clear()
         signals.expired.clear()
+        heard = self._vitals.heard
         async with anyio.create_task_group() as group:
             for over in (signals.late_modern, signals.lost, signals.condemned):
                 group.start_soon(_cancel_on, over, group.cancel_scope)
@@ -97,25 +104,11 @@ class Serving:
             except Unavailable:
                 pass  # the life ended meanwhile: `until_over` sees the same signal
             group.cancel_scope.cancel()
+        listing = self._record.listing
+        if listing is not None and not listing.complete and heard == self._vitals.heard:
+            self._vitals.take(Sign.QUIET_TIMEOUT)
         self._record.readings += 1
         self._record.listed.set()
-
-    async def _check(self) -> None:
-        """A request was lost: is the server still there? If not, this life is over."""
-        signals = self._signals
-        signals.doubt.clear()
-        async with anyio.create_task_group() as group:
-            for over in (
-                self._life.end_signal,
-                signals.late_modern,
-                signals.lost,
-                signals.condemned,
-            ):
-                group.start_soon(_cancel_on, over, group.cancel_scope)
-            gone = await missing(self._life)
-            if gone is not None:
-                signals.broken(Reason.UNREACHABLE, f"it is no longer there: {gone}")
-            group.cancel_scope.cancel()
 
     def _listed(self) -> None:
         listing = self._record.listing
@@ -164,6 +157,8 @@ class Serving:
 
     def _problem(self) -> str | None:
         listing = self._record.listing
+        if self._vitals.health is Health.WEDGED:
+            return self._vitals.sentence()
         if self._expired():
             return (
                 "its legacy allowance ended while it runs: it serves until it ends, then "
@@ -203,9 +198,18 @@ class Serving:
             signals.condemned,
         )
         while True:
+            if self._vitals.health is not Health.HEALTHY:
+                if (end := await self._unwell(over, wish)) is not None:
+                    return end
+                if wish.is_set() and self._vitals.health is not Health.HEALTHY:
+                    served(take())
+                continue
             calm = self._relisting.wait_s(self._now()) if signals.lists.is_set() else 0.0
             heard = self._record.listening.changed
-            acts = (wish, signals.stale, signals.expired, signals.doubt, heard)
+            acts = (
+                *(wish, signals.stale, signals.expired, signals.doubt, heard),
+                self._vitals.stirred,
+            )
             wake = over + (acts if calm else (*acts, signals.lists))
             woken = await wait_any(self._around.clock, self._alarm_s(calm), *wake)
             if woken in over and woken is not None:
@@ -215,9 +219,10 @@ class Serving:
                 await self.list(Trigger.MANUAL)
                 served(asked)
             elif woken is signals.doubt:
-                await self._check()
-            elif woken is heard:
-                heard.clear()
+                signals.doubt.clear()
+                await self._checkups.after_a_loss()
+            elif woken is heard or woken is self._vitals.stirred:
+                woken.clear()
                 self._say_again()
             elif woken is signals.expired:
                 await self.list(Trigger.EXPIRED)
@@ -227,6 +232,22 @@ class Serving:
                 await self.list(Trigger.REPROBE)
             elif woken is None:
                 self._say_again()
+
+    async def _unwell(self, over: tuple[Signal, ...], wish: Signal) -> Signal | None:
+        """It is suspected, or silent: ask it, and nothing else of it, until it speaks. Returns what
+        ended its life, if something did."""
+        vitals, spoke = self._vitals, self._signals.spoke
+        wake = (*over, spoke, vitals.stirred, wish)
+        woken = await wait_any(self._around.clock, self._checkups.wait_s(), *wake)
+        if woken in over:
+            return woken
+        spoke.clear()
+        vitals.stirred.clear()
+        vitals.look()
+        if (woken is None or woken is wish) and vitals.health is not Health.HEALTHY:
+            await self._checkups.of_a_suspect()
+        self._say_again()
+        return None
 
     def _say_again(self) -> None:
         """Something other than the lists changed."""

@@ -32,8 +32,8 @@ class Condemned(msgspec.Struct, frozen=True):
 class LifeSignals:
     """The LifeListener of one life. A new life gets new signals: an old one cannot wake it.
 
-    `refused` says why `initialize` may not be sent at this moment, None where it may. `heard` counts
-    what its server said.
+    `refused` says why `initialize` may not be sent at this moment, None where it may. `heard`
+    counts its server's messages.
     """
 
     def __init__(self, refused: Callable[[], Reason | None]) -> None:

@@ -100,6 +100,15 @@ class Vitals:
             fault="peer",
         )
 
+    def sentence(self) -> str:
+        """What is wrong and what follows, for its status."""
+        patience_s = self._server.restarts.silent_restart_s
+        return (
+            f"it does not answer: {self.why}; one call at a time is let in to find out whether it "
+            f"is back, and it is ended and begun again if it says nothing for {patience_s:.0f} s "
+            "(silent_restart_s); if its tools only take long, raise its call_timeout_s"
+        )
+
     # Signs
 
     def look(self) -> None:
@@ -113,11 +122,21 @@ class Vitals:
         before, now_s = self.suspicion, self._around.clock.monotonic()
         found = suspicion.after(before, sign, at_s=now_s, heard=self._signals.heard)
         self.suspicion = found
-        if sign is Sign.UNANSWERED:
+        if sign is Sign.UNANSWERED and found.health is not Health.HEALTHY:
             self._tell("unresponsive", self.why)
         if found.health is not before.health:
             self._changed(found.health)
         self.judge()
+
+    def silent(self, why: str) -> None:
+        """A probe got nothing, unless something was heard meanwhile."""
+        if self.health is not Health.HEALTHY:
+            self.why = why
+            self.take(Sign.UNANSWERED)
+
+    def gone(self, why: str) -> None:
+        """Over HTTP: what is there is not the server that this life began with."""
+        self._tell("gone", why)
 
     def judge(self) -> None:
         """End this life where there is no hope left."""
