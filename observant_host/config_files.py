@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,11 +62,13 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 class Loaded(msgspec.Struct, frozen=True):
     """One effective configuration. `path` is the file that was read, `files` every file that
-    decided something (for reload). `state_dir` and `cache_dir` of `config.host` are filled in."""
+    decided something, variables files included, `digests` of what is in them (for reload).
+    `state_dir` and `cache_dir` of `config.host` are filled in."""
 
     path: Path
     assembled: Assembled
     files: tuple[Path, ...] = ()
+    digests: Mapping[Path, str] = {}
 
     @property
     def config(self) -> HostConfig:
@@ -152,7 +156,9 @@ def _loaded(
         notices=tuple(notice for read, _ in foreign for notice in read.notices),
         warnings=(*(w for read, _ in foreign for w in read.warnings), *built.warnings),
     )
-    return Loaded(path, assembled, files=tuple(dict.fromkeys([path, *imports])))
+    inserted = [each for read, _ in foreign for each in _env_files(read, lookup)]
+    files = tuple(dict.fromkeys([path, *imports, *inserted]))
+    return Loaded(path, assembled, files=files, digests=digests(files))
 
 
 def read_client_file(path: Path, around: Surroundings) -> ForeignFile:
@@ -178,13 +184,39 @@ def _foreign(
     ]
 
 
+def _env_files(read: ForeignFile, lookup: Lookup) -> Iterator[Path]:
+    for written in read.env_files.values():
+        with suppress(UnresolvedError):
+            yield _env_file(written, lookup)
+
+
+def _env_file(written: Leaf, lookup: Lookup) -> Path:
+    origin = written.origin
+    if not isinstance(written.raw, str):
+        raise UnresolvedError("it is not a path")
+    path = expand(written.raw, lookup, folder=origin.folder, places=origin.places).text
+    return Path(origin.folder, Path(path).expanduser())
+
+
+def digests(files: Iterable[Path]) -> dict[Path, str]:
+    """What is in each file, told apart by content: a changed link counts as what it leads to.
+    A file that cannot be read has a digest of its own."""
+    return {path: _digest(path) for path in files}
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        return f"unreadable: {error.errno}"
+
+
 def _with_env_file(server: ImportedServer, written: Leaf, lookup: Lookup) -> ImportedServer:
     """The server with the variables of its env file; its own `env` wins over them."""
     origin = written.origin
     try:
-        if not isinstance(written.raw, str):
-            raise UnresolvedError("it is not a path")
-        path = expand(written.raw, lookup, folder=origin.folder, places=origin.places).text
+        path = str(_env_file(written, lookup))
         variables = read_dotenv(_read_insert(path, origin.folder))
     except UnresolvedError as error:
         problem = f"{server.source}: {server.name}.envFile: {error}"

@@ -12,7 +12,7 @@ import random
 import secrets as tokens
 from collections import deque
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -266,6 +266,12 @@ class Core:
     async def keep_memory(self) -> bool:
         """Have the memory on disk before this returns; False where the disk does not take it."""
         return self._saves is None or await self._saves.keep()
+
+    def configure(self, config: HostConfig) -> None:
+        """Another configuration is in force, servers apart: those are the fleet's."""
+        self.plan = replace(self.plan, config=config)
+        self.store.policy = config.host.collision_policy
+        self.store.rename_grace_s = config.host.rename_grace_s
 
     def changed(self, name: str) -> None:
         """A peer's state or listing changed: merge soon."""

@@ -13,8 +13,8 @@ from observant_host.decisions.merge import EMPTY
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
 from observant_host.errors import ConfigError, HostError, InvalidCall, Unavailable
 from observant_host.host.core import Core, Plan
-from observant_host.host.following import Following
 from observant_host.host.history import explain
+from observant_host.host.reload import Reloading
 from observant_host.peers.input_handlers import InputHandlers, modes_of
 from observant_host.routing.arguments import check_log_level
 from observant_host.supervision.declared import declare, secrets_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
 
 
-class Host(Following):
+class Host(Reloading):
     """Many MCP servers as one catalogue. An async context manager; closable from any task, twice.
 
     `state_dir` None keeps nothing on disk; with it names and allowances survive, and `record`
@@ -106,9 +106,12 @@ class Host(Following):
         """
         from observant_host import config_files
 
-        loaded = config_files.load(Path(path) if path is not None else None)
+        def source() -> config_files.Loaded:
+            return config_files.load(Path(path) if path is not None else None)
+
+        loaded = source()
         folder = loaded.config.host.state_dir
-        return cls(
+        host = cls(
             **{
                 "state_dir": folder,
                 "record": loaded.config.telemetry.record,
@@ -117,6 +120,8 @@ class Host(Following):
                 **keys,
             }
         )
+        host.reload_from(source, now=loaded)
+        return host
 
     # Servers
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from observant_host.errors import ConfigError
 from observant_host.supervision.supervisor import PeerSupervisor
-from observant_host.timing.tasks import Signal
+from observant_host.timing.tasks import Signal, spawn
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterator, Sequence
 
     from observant_host.config import ServerConfig
@@ -24,6 +25,7 @@ class Fleet:
         self._around = around
         self._peers: dict[str, PeerSupervisor] = {}
         self._leaving: list[PeerSupervisor] = []
+        self._farewells: set[asyncio.Task[None]] = set()
         self._started = False
         self.changed = Signal()
         for server in servers:
@@ -61,6 +63,42 @@ class Fleet:
         supervisor.stop()
         self._around.telemetry.peer_forgotten(name)
         return supervisor
+
+    def retire(self, name: str, *, drain_s: float) -> None:
+        """Take it out at once, but let its open calls finish: at most `drain_s`. KeyError if
+        unknown."""
+        self._see_off(self._peers.pop(name), drain_s=drain_s)
+
+    def switch(self, server: ServerConfig, *, drain_s: float) -> None:
+        """In the place of the peer of this name: one that was switched on or off."""
+        before = self._peers[server.name]
+        supervisor = PeerSupervisor(server, self._around)
+        supervisor.record.generation = before.record.generation
+        self._peers[server.name] = supervisor
+        self._see_off(before, drain_s=drain_s)
+        if self._started:
+            supervisor.start()
+
+    def reorder(self, names: Sequence[str]) -> None:
+        """These first, in this order; the others after them as they were."""
+        first = {name: self._peers[name] for name in names if name in self._peers}
+        self._peers = {**first, **self._peers}
+
+    def _see_off(self, supervisor: PeerSupervisor, *, drain_s: float) -> None:
+        """Its series go once nothing of it can be counted any more."""
+        name = supervisor.server.name
+        supervisor.retire(drain_s=drain_s)
+
+        async def farewell() -> None:
+            await supervisor.ended()
+            if name not in self._peers:
+                self._around.telemetry.peer_forgotten(name)
+
+        self._leaving = [one for one in self._leaving if not one.done]
+        self._leaving.append(supervisor)
+        task = spawn(f"farewell of {name}", farewell(), on_error=self._around.broken)
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
 
     def start(self) -> None:
         self._started = True
