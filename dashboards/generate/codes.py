@@ -10,7 +10,7 @@ from observant_host.decisions.terms import Cause, Era, PeerState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-COLOURS: Final = {
+COLOURS: Final[Mapping[str, str]] = {
     PeerState.READY: GREEN,
     PeerState.STARTING: BLUE,
     PeerState.DEGRADED: AMBER,
@@ -19,7 +19,7 @@ COLOURS: Final = {
     PeerState.DISABLED: GREY,
     PeerState.STOPPED: GREY,
 }
-CAUSE_COLOURS: Final = {
+CAUSE_COLOURS: Final[Mapping[str, str]] = {
     Cause.POLICY: BLUE,
     Cause.AUTH: BLUE,
     Cause.CONFIG: BLUE,
@@ -27,7 +27,7 @@ CAUSE_COLOURS: Final = {
     Cause.NETWORK: RED,
     Cause.PROTOCOL: RED,
 }
-ERA_COLOURS: Final = {Era.MODERN: GREEN, Era.LEGACY: AMBER, Era.UNKNOWN: GREY}
+ERA_COLOURS: Final[Mapping[str, str]] = {Era.MODERN: GREEN, Era.LEGACY: AMBER, Era.UNKNOWN: GREY}
 
 PERSON: Final = "policy|auth|config"
 """Causes that wait for a person."""

@@ -232,10 +232,16 @@ ERAS: Final = Row(
         ),
         Table(
             title="Running legacy",
-            description="Servers that are spoken to in the old protocol now.",
+            description="Servers that are spoken to in the old protocol now, and whether that was "
+            "to be expected of them.",
             width=8,
-            queries=[one(':peer_era{era="legacy"} == 1')],
-            columns=dict(WHERE),
+            queries=[
+                one(':peer_era{era="legacy"} == 1'),
+                one(
+                    ':peer_era_expected and on (job, instance, peer) (:peer_era{era="legacy"} == 1)'
+                ),
+            ],
+            columns={**WHERE, "B": Column(title="Expected", unit="bool_yes_no")},
         ),
         Table(
             title="Allowances by expiry",

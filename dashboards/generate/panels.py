@@ -94,7 +94,7 @@ class Panel:
         }
 
     def _defaults(self) -> Json:
-        steps = [{"color": GREEN, "value": None}]
+        steps: list[Json] = [{"color": GREEN, "value": None}]
         steps += [{"color": colour, "value": value} for value, colour in self.thresholds]
         found: Json = {
             "unit": self.unit,
