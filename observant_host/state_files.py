@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import msgspec
 
+from observant_host.decisions.acts import Ruling
 from observant_host.decisions.names import Grant, Grants
 from observant_host.errors import InstanceLocked
 
@@ -65,7 +66,8 @@ class Moments(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct):
-    """What is remembered. `modern` is by fingerprint; `eras`, `allowances`, `moments` by server.
+    """What is remembered. `modern` is by fingerprint; `eras`, `allowances`, `moments` and
+    `acts` (a person's, that stand) by server.
 
     Mutable on purpose: one host owns it and hands it to `MemoryFile`. `document` is the file as
     read, so that fields of a newer version are kept.
@@ -76,6 +78,7 @@ class Memory(msgspec.Struct):
     eras: dict[str, LastEra] = {}
     allowances: dict[str, Allowance] = {}
     moments: dict[str, Moments] = {}
+    acts: dict[str, Ruling] = {}
     document: Mapping[str, Any] = {}
 
 
@@ -129,6 +132,7 @@ class MemoryFile:
             "eras": _over(was.get("eras"), memory.eras),
             "allowances": _over(was.get("allowances"), memory.allowances),
             "moments": _over(was.get("moments"), memory.moments),
+            "acts": _over(was.get("acts"), memory.acts),
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=1)
 
@@ -237,6 +241,7 @@ def _memory(document: Mapping[str, Any]) -> Memory:
         eras=_records(document, "eras", LastEra),
         allowances=_records(document, "allowances", Allowance),
         moments=_records(document, "moments", Moments),
+        acts=_records(document, "acts", Ruling),
         document=document,
     )
 

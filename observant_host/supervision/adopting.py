@@ -85,6 +85,7 @@ class Adopting(Calling):
     def _want(self, wanted: Wanted) -> None:
         self._wanted = wanted
         self._asked_anew.set()
+        self._route_no_more(wanted)
 
     def configure(self, server: ServerConfig) -> None:
         """From now on everything reads this configuration; what was made by another stays."""
@@ -120,21 +121,24 @@ class Adopting(Calling):
         if life is not None:
             self._restart(RestartReason.RELOAD, end, uptime_s=0.0)
         self.configure(wanted.server)
-        return Next(Trigger.RELOAD)
+        return Next(Trigger.RELOAD, asked=True)
 
     async def _end_present(self, stop: Signal) -> Wanted:
         """Route nothing more to the present life, let its calls finish, and end it."""
         self._asked_anew.clear()
         wanted = self._wanted or Wanted(self.server, 0.0)
-        why = ANEW if wanted.server is not None else "it left the configuration"
-        serving = self.peer.life is not None
-        self.peer.detach(f"{why}; its open calls may end", fault="host")
-        if serving and wanted.server is not None:
-            self.record.happened(Happened.ERA_ENDED, cause=Cause.CONFIG, detail=self._ending(why))
+        self._route_no_more(wanted)  # a list that was just read may have made it routable again
         await self._drained(wanted.drain_s, stop)
         wanted = self._wanted or wanted
         self._asked_anew.clear()
         return wanted
+
+    def _route_no_more(self, wanted: Wanted) -> None:
+        why = ANEW if wanted.server is not None else "it left the configuration or is switched off"
+        serving = self.peer.life is not None
+        self.peer.detach(f"{why}; its open calls may end", fault="host")
+        if serving and wanted.server is not None:
+            self.record.happened(Happened.ERA_ENDED, cause=Cause.CONFIG, detail=self._ending(why))
 
     def _ending(self, why: str) -> str:
         open_calls = self.peer.gate.in_flight

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from observant_host.decisions.acts import Ruling, is_over
 from observant_host.decisions.permission import CommandAllowance, Remembered
 from observant_host.decisions.terms import Era
 from observant_host.state_files import Allowance, LastEra, Memory, Moments, ProvenModern
@@ -68,6 +69,22 @@ class HostMemory:
         )
         self.memory.modern.pop(server.fingerprint, None)
         self._changed()
+
+    def rule(self, server: ServerConfig, ruling: Ruling | None) -> None:
+        """A person's act that stands, by the server's name; None lifts it."""
+        if ruling is None:
+            self.memory.acts.pop(server.name, None)
+        else:
+            self.memory.acts[server.name] = ruling
+        self._changed()
+
+    def ruling(self, server: ServerConfig) -> Ruling | None:
+        """What stands for this server; one whose time is over is forgotten."""
+        ruling = self.memory.acts.get(server.name)
+        if ruling is None or not is_over(ruling, self._now()):
+            return ruling
+        self.rule(server, None)
+        return None
 
     def moments(self, server: ServerConfig) -> Moments:
         """The persisted timestamps of this server."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from observant_host.decisions.acts import Ruling, is_off, sentence
 from observant_host.decisions.catalogue import Listing, PeerView
 from observant_host.decisions.peer_states import Happened, PeerStatus, after
 from observant_host.decisions.suspicion import Health
@@ -105,12 +106,14 @@ class PeerRecord:
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
         self.server = server
         self._around = around
-        enabled = server.enabled
+        self.ruling: Ruling | None = around.memory.ruling(server)
+        enabled = server.enabled and not self.off
         self.status = PeerStatus(
             state=PeerState.STARTING if enabled else PeerState.DISABLED,
             since_ns=around.clock.wall_ns(),
             detail="it is being started" if enabled else "it is disabled (enabled = false)",
         )
+        # what a person switched off is waited for by nobody, but it keeps its names
         self.settled = not enabled
         self.generation = 0
         self.era = Era.UNKNOWN
@@ -131,6 +134,21 @@ class PeerRecord:
         self.changed = Signal()
         self.readings = 0
         self.listed = Signal()
+
+    @property
+    def off(self) -> bool:
+        """Whether a person does not want it to run."""
+        return is_off(self.ruling)
+
+    @property
+    def held(self) -> bool:
+        """Whether a person wants nothing to begin by itself."""
+        return self.ruling is not None and self.ruling.act == "hold"
+
+    @property
+    def expected(self) -> bool:
+        """Whether anybody should be alarmed where it is not up."""
+        return self.server.enabled and self.ruling is None
 
     def happened(
         self, what: Happened, *, cause: Cause | None = None, reason: str = "", detail: str = ""
@@ -199,7 +217,7 @@ class PeerRecord:
         """What the catalogue needs to know."""
         return PeerView(
             name=self.server.name,
-            enabled=self.status.state is not PeerState.DISABLED,
+            enabled=self.server.enabled,
             state=self.status.state,
             cause=self.status.cause,
             reason=self.status.reason,
@@ -218,7 +236,7 @@ class PeerRecord:
             era=self.era,
             version=self.version,
             reason=status.reason,
-            detail=status.detail,
+            detail=self._detail(),
             since=iso(status.since_ns),
             generation=self.generation,
             allow_legacy=self.allowed,
@@ -233,6 +251,11 @@ class PeerRecord:
             pid=self.pid,
             trace_id=self.trace_id,
         )
+
+    def _detail(self) -> str:
+        if self.held and self.ruling is not None:
+            return f"{self.status.detail}; {sentence(self.ruling)}"
+        return self.status.detail
 
     def _transport(self) -> Literal["stdio", "http", "sse", "memory"]:
         """Of a URL, the one that is spoken: an "auto" may have come to HTTP+SSE."""

@@ -71,7 +71,7 @@ def _snapshot(
         cause=record.status.cause,
         era=record.era,
         era_expected=record.era_expected,
-        expected=peer.server.enabled,
+        expected=record.expected,
         required=peer.server.required,
         last_ready_s=now_s if record.status.state in SERVING else moments.last_ready,
         last_downgrade_s=moments.last_downgrade,

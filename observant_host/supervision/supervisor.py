@@ -14,22 +14,21 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from observant_host.decisions import backoff, restart
+from observant_host.decisions import restart
 from observant_host.decisions.era import cause_of
 from observant_host.decisions.peer_states import Happened
 from observant_host.decisions.terms import OUTAGES, Cause, PeerState, Reason, RestartReason, Trigger
 from observant_host.errors import TransportError
-from observant_host.supervision.adopting import Adopting
+from observant_host.supervision.acts import Acting
 from observant_host.supervision.between import Next, Waiting
 from observant_host.supervision.freshening import Freshening
 from observant_host.supervision.http_misses import after_http, over_http, stays
 from observant_host.supervision.lives import Lives
-from observant_host.supervision.rotation import until_rotated
 from observant_host.supervision.rounds import Rounds
 from observant_host.supervision.serving import Serving
 from observant_host.supervision.sightings import spawn_evidence
 from observant_host.telemetry.vocabulary import PeerRestart, PeerStart
-from observant_host.timing.tasks import OwnerTask, Signal, wait_any
+from observant_host.timing.tasks import OwnerTask, Signal
 
 if TYPE_CHECKING:
     from observant_host.config import ServerConfig
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from observant_host.transports.base import End
 
 
-class PeerSupervisor(Adopting):
+class PeerSupervisor(Acting):
     """Owns one peer. All methods are for the loop's thread; `start` once, `stop` any time."""
 
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
@@ -48,13 +47,7 @@ class PeerSupervisor(Adopting):
         self._lives = Lives(self.record, self.peer, around, refused=self._rounds.refusal)
         self.freshening = Freshening(self.record, self._lives, around.clock)
         self._owner = OwnerTask(f"peer {server.name}", self._own, on_error=around.broken)
-        self._wish = Signal()
-        self._restarts = 0
-        self._misses = 0
         self._why_ended = ""
-        self._acts_asked = 0
-        self._acts_served = 0
-        self._act_served = Signal()
         self._over = Signal()
 
     # From outside: signal and wait
@@ -78,33 +71,23 @@ class PeerSupervisor(Adopting):
         if self._owner.started:
             await self._over.wait()
 
-    async def again(self) -> None:
-        """A person's act: a round now (a list where an era stands); returns after it.
-
-        Where nothing can come of it (disabled, a configuration problem, stopped) it returns at
-        once.
-        """
-        if not self._owner.started or self._owner.done or self.server.problem is not None:
-            return
-        self._acts_asked += 1
-        mine = self._acts_asked
-        self._wish.set()
-        while self._acts_served < mine and not self._owner.done:
-            self._act_served.clear()
-            await self._act_served.wait()
-
     # The owner task
 
     async def _own(self, stop: Signal) -> None:
-        coming = Next(Trigger.BOOT)
+        coming = Next(Trigger.BOOT, asked=True)
         try:
             while not stop.is_set():
+                if self.record.off:
+                    coming = await self._off(stop)
+                    continue
                 async with anyio.create_task_group() as group:
                     group.start_soon(self._live, coming, name=f"lives of {self.server.name}")
-                    await wait_any(self._around.clock, None, stop, self._asked_anew)
+                    await self._until_interrupted(stop)
                     group.cancel_scope.cancel()
-                if not stop.is_set():
+                if self._asked_anew.is_set() and not stop.is_set():
                     coming = await self._begin_anew(stop)
+                elif not stop.is_set() and not self.record.off:
+                    coming = await self._begin_afresh()
         finally:
             asked = stop.is_set()
             why = "the host ended it" if asked else "its supervision failed: a bug of the host"
@@ -115,6 +98,14 @@ class PeerSupervisor(Adopting):
             self._serve_acts(self._acts_asked)
             self._over.set()
 
+    async def _off(self, stop: Signal) -> Next:
+        """A person does not want it to run: end its life, and stay so until that is over."""
+        await self._switch_off(stop)
+        await self._stay_off(stop)
+        if self._asked_anew.is_set() and not stop.is_set():
+            return await self._begin_anew(stop)
+        return self._switched_on() if not stop.is_set() else Next(Trigger.MANUAL)
+
     async def _live(self, coming: Next) -> None:
         if self.server.problem is not None:
             self._misconfigured(self.server.problem, trigger=coming.trigger)
@@ -122,21 +113,6 @@ class PeerSupervisor(Adopting):
             return
         while True:
             coming = await self._one_life(await self._rest(coming))
-
-    async def _rest(self, coming: Next) -> Trigger:
-        """Wait for the next life's time, or for a person."""
-        if coming.delay_s == 0:
-            return coming.trigger
-        rotating = self._around.rotating(self.server) if coming.login else None
-        if rotating is not None and await until_rotated(
-            rotating, self._wish, clock=self._around.clock
-        ):
-            return Trigger.REPROBE
-        woken = await wait_any(self._around.clock, coming.delay_s, self._wish)
-        if woken is None:
-            return coming.trigger
-        self._misses = self._restarts = 0
-        return Trigger.MANUAL
 
     def _misconfigured(self, problem: str, *, trigger: Trigger = Trigger.BOOT) -> None:
         self._rounds.conclude(Reason.CONFIG_INVALID, trigger=trigger, detail=problem)
@@ -229,9 +205,10 @@ class PeerSupervisor(Adopting):
             delay_s=delay_s,
             silent_restart_s=self.server.restarts.silent_restart_s,
         )
-        coming = await waiting.next(self._wish)
+        with self._waiting(waiting.may_wake):
+            coming = await waiting.next(self._sooner)
         if coming.trigger is Trigger.MANUAL:
-            self._misses = self._restarts = 0
+            self._forget_failures()
         if coming.proved_modern:
             known = found.reason is Reason.LATE_MODERN_EVIDENCE
             return await self._late_modern(known=known)
@@ -257,15 +234,6 @@ class PeerSupervisor(Adopting):
         self.record.happened(Happened.NO_ERA, cause=cause, reason=reason, detail=detail)
         return Next(Trigger.REPROBE, delay_s=None)
 
-    def _reprobe_delay(self) -> float:
-        policy = self.server.restarts
-        return backoff.delay(
-            self._misses,
-            initial_s=policy.restart_initial_s,
-            maximum_s=policy.reprobe_max_s,
-            random_0_1=self._around.random(),
-        )
-
     def _not_started(self, failed: TransportError, *, trigger: Trigger) -> Next:
         self._misses += 1
         detail = str(failed)
@@ -290,7 +258,9 @@ class PeerSupervisor(Adopting):
 
     async def _serve(self, serving: Serving) -> Next:
         signals = self._lives.signals
-        woken = await serving.until_over(self._wish, take=self._take_wish, served=self._serve_acts)
+        woken = await serving.until_over(
+            self._sooner.wish, take=self._take_wish, served=self._serve_acts
+        )
         uptime = serving.uptime_s()
         if woken is signals.late_modern:
             return await self._late_modern(uptime_s=uptime)
@@ -364,30 +334,22 @@ class PeerSupervisor(Adopting):
             random_0_1=self._around.random(),
         )
         self._restarts = following.attempts
+        delay_s = self._restart_delay(following)
         self._trail.restart = self.record.because = self._around.telemetry.count(
             PeerRestart(
                 peer=self.server.name,
                 reason=following.reason,
                 generation=self.record.generation,
                 attempt=following.attempts,
-                backoff_ms=following.delay_s * 1000,
+                backoff_ms=delay_s * 1000,
                 exit_code=end.exit_code if end is not None else None,
                 stderr_tail=end.stderr_tail if end is not None else "",
             ),
             links=self._trail.before_restart(None if why is None else self.record.because),
         )
         late = why is RestartReason.LATE_MODERN_EVIDENCE
-        return Next(Trigger.LATE_EVIDENCE if late else Trigger.RESTART, following.delay_s)
-
-    # A person's acts: asked for from outside, answered by the next round
-
-    def _take_wish(self) -> int:
-        self._wish.clear()
-        return self._acts_asked
-
-    def _serve_acts(self, upto: int) -> None:
-        self._acts_served = max(self._acts_served, upto)
-        self._act_served.set()
+        trigger = Trigger.LATE_EVIDENCE if late else Trigger.RESTART
+        return Next(trigger, delay_s, asked=following.reason in restart.IMMEDIATE)
 
 
 def _sentence(end: End | None) -> str:

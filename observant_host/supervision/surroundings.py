@@ -30,7 +30,7 @@ class Surroundings:
     state or listing changed; `decided` gets each decision, an object of `explain --json`;
     `broken` a bug of ours that ended a task. `log_level` is asked of every server that has logs,
     which go to `on_log`. `rotating` gives a server's credentials where they may change by
-    themselves."""
+    themselves. `drain_timeout_s` is for the open calls of a server that a person drains."""
 
     telemetry: Telemetry
     clock: Clock
@@ -44,6 +44,7 @@ class Surroundings:
     changed: Callable[[str], None]
     decided: Callable[[str, Mapping[str, Any]], None]
     broken: Callable[[str, BaseException], None]
+    drain_timeout_s: float = 30.0
     cache: ResourceCache | None = None
     log_level: str | None = None
     on_log: OnLog | None = None
