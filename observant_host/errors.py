@@ -14,7 +14,8 @@
         ├── InvalidCall        unknown or withheld name, bad arguments
         ├── InvalidResult      the peer's answer breaks the protocol
         ├── Unavailable        not routable, queue full, draining, or the life ended under the call
-        │   └── NotAnswering   there but silent; one call at a time finds out whether it is back
+        │   ├── NotAnswering   there but silent; one call at a time finds out whether it is back
+        │   └── RateLimited    the server asked to be left alone for a while
         ├── CallTimeout        a deadline passed; names its scope
         └── InputRefused       input_required that nobody here can answer
 
@@ -225,12 +226,26 @@ class InvalidResult(CallError):
 
 
 class Unavailable(CallError):
+    """`retry_after_s`: how long the server asked to be left alone, where it did."""
+
     error_type = "unavailable"
     outcome = "unavailable"
+    retry_after_s: float | None = None
 
 
 class NotAnswering(Unavailable):
     """Told at once instead of a timeout. A second try a moment later would be told the same."""
+
+
+class RateLimited(Unavailable):
+    """HTTP 429, or a pause that follows from one: nothing was executed. Its delivery is "replied"
+    where the server refused this very call, "not_sent" where the call was held back."""
+
+    def __init__(
+        self, message: str, *, retry_after_s: float | None, delivery: Delivery = "not_sent"
+    ) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message, delivery=delivery, fault="peer")
 
 
 class CallTimeout(CallError):

@@ -1,15 +1,18 @@
-"""At most so many calls in flight to one server, the others in a short, fair line.
+"""At most so many calls in flight to one server, the others in a short line, fair between callers.
 
-The free path is one comparison: a lock here would cost as much as the whole call.
+The free path is one comparison: a lock here would cost as much as the whole call. So the room that
+there is for a call that comes now is one number, which is 0 while anybody waits, or while the
+server has asked to be left alone.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import math
 from typing import TYPE_CHECKING
 
-from observant_host.errors import CallTimeout, Unavailable
+from observant_host.errors import CallTimeout, RateLimited, Unavailable
+from observant_host.peers.lanes import Lanes
 from observant_host.timing.deadline import DeadlinePassed, deadline
 
 if TYPE_CHECKING:
@@ -17,13 +20,14 @@ if TYPE_CHECKING:
 
     from observant_host.errors import CallError
     from observant_host.telemetry.facade import Telemetry
-    from observant_host.timing.clock import Clock
+    from observant_host.timing.clock import Clock, Timer
 
 
 class Gate:
     """`enter` or wait in line; every successful enter is paired with one `leave`.
 
     Bounds: `max_in_flight` at once, `queue_max` waiting, each at most `queue_timeout_s` seconds.
+    Each `principal` has a lane of its own in the line, and the lanes take turns.
     """
 
     def __init__(
@@ -42,48 +46,45 @@ class Gate:
         self._queue_timeout_s = queue_timeout_s
         self._telemetry = telemetry
         self._clock = clock
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._line: Lanes[str | None, asyncio.Future[None]] = Lanes()
+        self._room = max_in_flight
+        self._paused_until = -math.inf
+        self._timer: Timer | None = None
         self.in_flight = 0
 
     def configure(self, *, max_in_flight: int, queue_max: int, queue_timeout_s: float) -> None:
         """Other bounds from now on; places that were added go to those who wait."""
-        more = max_in_flight - self._max_in_flight
         self._max_in_flight, self._queue_max = max_in_flight, queue_max
         self._queue_timeout_s = queue_timeout_s
-        for _ in range(min(more, self.queued)):
-            self.in_flight += 1  # `leave` takes it back where nobody wanted it
-            self.leave()
+        self._admit()
 
     @property
     def queued(self) -> int:
         """How many calls wait in line now."""
-        return len(self._waiting)
+        return len(self._line)
 
     def try_enter(self) -> bool:
         """Enter at once if there is room and nobody waits."""
-        if self.in_flight < self._max_in_flight and not self._waiting:
+        if self.in_flight < self._room:
             self.in_flight += 1
             return True
         return False
 
-    async def enter(self, *, budget_s: float, method: str) -> None:
-        """Wait for a place, first come first served, at most `budget_s` seconds.
+    async def enter(self, *, budget_s: float, method: str, principal: str | None = None) -> None:
+        """Wait for a place, at most `budget_s` seconds.
 
-        Raises Unavailable at once when the line is full, CallTimeout (scope "queue") when the
-        time is over; in both cases nothing was sent.
+        Raises Unavailable at once when the line is full, RateLimited at once where the server
+        wants to be left alone for longer than this call can wait, CallTimeout (scope "queue") when
+        the time is over; in each case nothing was sent.
         """
-        if len(self._waiting) >= self._queue_max:
-            raise Unavailable(
-                f"{self._peer} has {self.in_flight} calls in flight and {self.queued} waiting, "
-                "which is its queue_max; call again later or raise max_in_flight",
-                fault="host",
-            )
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        most_s = max(0.0, min(self._queue_timeout_s, budget_s))
+        if self._paused and self._over_by_now(most_s) and self.try_enter():
+            return
+        place = self._take_place(principal)
         began = self._clock.monotonic()
         try:
             async with deadline(
-                min(self._queue_timeout_s, budget_s),
+                most_s,
                 scope="queue",
                 peer=self._peer,
                 telemetry=self._telemetry,
@@ -92,38 +93,111 @@ class Gate:
             ):
                 await place
         except DeadlinePassed as passed:
-            self._give_up(place)
+            self._give_up(principal, place)
             raise CallTimeout(
                 f"the call waited for one of {self._max_in_flight} places of {self._peer} "
-                "until its time was over; nothing was sent",
+                "until its time was over",
                 scope="queue",
                 delivery="not_sent",
-                fault="host",
+                fault="peer" if self._paused else "host",
             ) from passed
         except BaseException:
-            self._give_up(place)
+            self._give_up(principal, place)
             raise
         finally:
             self._telemetry.waited(self._clock.monotonic() - began)
 
     def leave(self) -> None:
-        """Give the place to the next in line, or free it."""
-        while self._waiting and self.in_flight <= self._max_in_flight:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
-                return
+        """Free the place, for the next in line if there is one."""
         self.in_flight -= 1
+        if not self._room:
+            self._admit()
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody in for so long: the server asked for it. The longest of several holds."""
+        until = self._clock.monotonic() + seconds
+        if until > self._paused_until:
+            self._paused_until = until
+            self._room = 0
+            self._unwatch()
+            self._watch()
 
     def fail_waiting(self, error: Callable[[], CallError]) -> None:
         """End every waiting call at once, each with its own error: their life is over."""
-        waiting, self._waiting = self._waiting, deque()
-        for place in waiting:
+        for place in self._line.clear():
             if not place.done():
                 place.set_exception(error())
+        self._admit()
 
-    def _give_up(self, place: asyncio.Future[None]) -> None:
+    @property
+    def _paused(self) -> bool:
+        return self._paused_until > -math.inf
+
+    def _over_by_now(self, most_s: float) -> bool:
+        """Whether the pause is over. Raises RateLimited where waiting for that is in vain."""
+        left_s = self._paused_until - self._clock.monotonic()
+        if left_s <= 0:
+            self._resume()
+            return True
+        if left_s >= most_s:
+            raise RateLimited(
+                f"{self._peer} asked to be left alone for another {left_s:.3g} s, which is longer "
+                "than this call can wait; call again after that",
+                retry_after_s=left_s,
+            )
+        return False
+
+    def _resume(self) -> None:
+        self._paused_until = -math.inf
+        self._unwatch()
+        self._admit()
+
+    def _watch(self) -> None:
+        """A timer runs only while somebody waits for the end of a pause."""
+        if self._paused and self._line and self._timer is None:
+            self._timer = self._clock.call_at(self._paused_until, self._resume)
+
+    def _unwatch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _admit(self) -> None:
+        """Give free places to those who wait, and say what room is left for those who come."""
+        if not self._line:
+            self._unwatch()
+        if self._paused:
+            return
+        while self._line and self.in_flight < self._max_in_flight:
+            place = self._line.pop()
+            if not place.done():
+                self.in_flight += 1
+                place.set_result(None)
+        self._room = 0 if self._line else self._max_in_flight
+
+    def _take_place(self, principal: str | None) -> asyncio.Future[None]:
+        if len(self._line) >= self._queue_max:
+            displaced = self._line.make_way(principal) if self._line else None
+            if displaced is None:
+                raise self._full()
+            if not displaced.done():
+                displaced.set_exception(self._full())
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._line.add(principal, place)
+        self._room = 0
+        self._watch()
+        return place
+
+    def _full(self) -> Unavailable:
+        return Unavailable(
+            f"{self._peer} has {self.in_flight} calls in flight and {self.queued} waiting, "
+            "which is its queue_max; call again later or raise max_in_flight",
+            fault="host",
+        )
+
+    def _give_up(self, principal: str | None, place: asyncio.Future[None]) -> None:
         if place.done() and not place.cancelled() and place.exception() is None:
             self.leave()  # the place was granted in the same instant
-        elif place in self._waiting:
-            self._waiting.remove(place)
+            return
+        self._line.remove(principal, place)
+        self._admit()

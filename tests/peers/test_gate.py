@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from observant_host.errors import CallTimeout, Unavailable
+from observant_host.errors import CallTimeout, RateLimited, Unavailable
 from observant_host.peers.gate import Gate
 from observant_host.telemetry.setup import capturing
 from observant_host.telemetry.vocabulary import DeadlineExpired
@@ -106,3 +106,139 @@ async def test_the_end_of_a_life_fails_everybody_in_line() -> None:
             await task
     one.leave()
     assert one.in_flight == 0
+
+
+def ask(one: Gate, principal: str | None, order: list[str]) -> asyncio.Task[None]:
+    async def waiting() -> None:
+        await one.enter(budget_s=60, method="tools/call", principal=principal)
+        order.append(str(principal))
+
+    return asyncio.create_task(waiting())
+
+
+async def test_a_chatty_principal_does_not_keep_another_from_its_turn() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock, queue_max=10)
+    assert one.try_enter()
+    order: list[str] = []
+    tasks = [ask(one, "chatty", order) for _ in range(8)]
+    await clock.settle()
+    tasks += [ask(one, "quiet", order), ask(one, None, order)]
+    for _ in tasks:
+        await clock.settle()
+        one.leave()
+    await asyncio.gather(*tasks)
+    assert order[:4] == ["chatty", "quiet", "None", "chatty"]
+    assert order.count("chatty") == 8
+
+
+async def test_a_line_full_of_one_principals_calls_gives_another_a_place() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock, queue_max=4)
+    assert one.try_enter()
+    order: list[str] = []
+    chatty = [ask(one, "chatty", order) for _ in range(4)]
+    await clock.settle()
+    quiet = [ask(one, "quiet", order) for _ in range(3)]
+    await clock.settle()
+    assert [task.done() for task in chatty] == [False, False, True, True]
+    assert [task.done() for task in quiet] == [False, False, True], "an even share is all there is"
+    for full in (*chatty[2:], quiet[2]):
+        with pytest.raises(Unavailable, match="queue_max"):
+            await full
+    assert one.queued == 4
+    for task in (*chatty[:2], *quiet[:2]):
+        task.cancel()
+    await clock.settle()
+    assert one.queued == 0
+
+
+async def test_places_that_were_added_go_to_those_who_wait_at_once() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock)
+    assert one.try_enter()
+    tasks = [wait(one), wait(one)]
+    await clock.settle()
+    one.configure(max_in_flight=2, queue_max=2, queue_timeout_s=30)
+    await clock.settle()
+    assert [task.done() for task in tasks] == [True, False]
+    one.configure(max_in_flight=1, queue_max=2, queue_timeout_s=30)
+    one.leave()
+    await clock.settle()
+    assert not tasks[1].done()
+    one.leave()
+    await tasks[1]
+    one.leave()
+    assert one.try_enter()
+    assert not one.try_enter()
+
+
+# a server that asks to be left alone
+
+
+async def test_a_pause_holds_calls_back_until_it_is_over() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock, max_in_flight=2)
+    assert one.try_enter()
+    one.pause(5)
+    assert not one.try_enter()
+    task = wait(one)
+    await clock.settle()
+    one.leave()
+    await clock.advance(4.9)
+    assert not task.done(), "a place that is freed meanwhile lets nobody in"
+    await clock.advance(0.2)
+    await task
+    assert one.try_enter()
+    assert clock.waiting == 0
+
+
+async def test_a_pause_that_nobody_waits_for_ends_without_a_timer() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock)
+    one.pause(5)
+    assert clock.waiting == 0
+    await clock.advance(5)
+    await one.enter(budget_s=1, method="tools/call")
+    assert one.in_flight == 1
+
+
+async def test_a_call_that_cannot_wait_for_the_end_of_a_pause_is_told_at_once() -> None:
+    clock = ManualClock()
+    one, told = gate(clock)
+    one.pause(40)
+    one.pause(20)
+    for budget_s in (39.0, 60.0):  # the caller's time, or queue_timeout_s
+        with pytest.raises(RateLimited, match="left alone for another 40 s") as caught:
+            await one.enter(budget_s=budget_s, method="tools/call")
+        assert (caught.value.delivery, caught.value.fault) == ("not_sent", "peer")
+        assert caught.value.retry_after_s == 40
+    assert told == []
+    assert one.queued == 0
+
+
+async def test_whoever_leaves_during_a_pause_leaves_no_timer_behind() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock)
+    one.pause(5)
+    gone, failed = wait(one), wait(one)
+    await clock.settle()
+    gone.cancel()
+    await clock.settle()
+    one.fail_waiting(lambda: Unavailable("gone"))
+    with pytest.raises(Unavailable, match="gone"):
+        await failed
+    assert clock.waiting == 0
+
+
+async def test_time_that_passed_in_a_pause_is_the_servers() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock)
+    assert one.try_enter()
+    task = wait(one, 5)
+    await clock.settle()
+    one.pause(60)
+    await clock.advance(5.1)
+    with pytest.raises(CallTimeout) as caught:
+        await task
+    assert (caught.value.scope, caught.value.fault) == ("queue", "peer")
