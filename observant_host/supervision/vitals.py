@@ -105,8 +105,9 @@ class Vitals:
         patience_s = self._server.restarts.silent_restart_s
         return (
             f"it does not answer: {self.why}; one call at a time is let in to find out whether it "
-            f"is back, and it is ended and begun again if it says nothing for {patience_s:.0f} s "
-            "(silent_restart_s); if its tools only take long, raise its call_timeout_s"
+            "is back, and it is ended and begun again if it says nothing for more than "
+            f"{patience_s:.0f} s (silent_restart_s); if its tools only take long, raise its "
+            "call_timeout_s"
         )
 
     # Signs

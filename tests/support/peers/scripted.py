@@ -33,7 +33,8 @@ What it offers
       flood {n} (n log notifications) · stderr {text} · changed {kind} (sends list_changed)
       add_tool {name} · remove_tool {name} (both say list_changed) · received {method} (a count)
       log {level} (a log message) · updated {uri} · task {polls,ms} (a task, over after that many
-      polls) · connect (-32042 with an address the first time)
+      polls) · connect (-32042 with an address the first time) · hush (answers this, and then
+      nothing, though it reads) · busy {s} (does nothing else meanwhile) · eat {mb} (keeps memory)
   --tool-json JSON           a further complete tool object (repeatable)
   --many N                   N further tools t0000…
   --prompts A,B · --resources URI,URI · --templates T,T    (none)
@@ -112,6 +113,7 @@ class Server(Tools):
         self.log_lock = threading.Lock()
         self.log_file = open(opt["log"], "a", buffering=1) if "log" in opt else None
         self.discovers = 0
+        self.hushed = False
         self.received = {}
         self.legacy_session = False
         self.waiting = {}
@@ -224,6 +226,8 @@ class Server(Tools):
             self.note("bad_input", head=repr(line[:80]))
             return
         self.note("in", msg=message if len(line) < 4000 else {**message, "params": "(long)"})
+        if self.hushed:
+            return
         method = message.get("method")
         self.received[method] = self.received.get(method, 0) + 1
         if method is None:
@@ -236,6 +240,9 @@ class Server(Tools):
         elif method == "tools/call" and (message.get("params") or {}).get("name") == "stall":
             self.text(message, "stalled")
             time.sleep(3600)
+        elif method == "tools/call" and (message.get("params") or {}).get("name") == "busy":
+            time.sleep(float(message["params"]["arguments"].get("s", 1)))
+            self.text(message, "done")
         elif method in ("tools/call", "prompts/get", "resources/read"):
             threading.Thread(target=self.asked_for, args=(message,), daemon=True).start()
         else:

@@ -78,6 +78,14 @@ class Tools:
     def tool_mute(self, message, arguments):
         return None
 
+    def tool_hush(self, message, arguments):
+        self.text(message, "not a word more")
+        self.hushed = True
+
+    def tool_eat(self, message, arguments):
+        self.eaten = bytearray(os.urandom(1 << 20) * int(arguments.get("mb", 64)))
+        return len(self.eaten)
+
     def tool_big(self, message, arguments):
         return "x" * int(arguments.get("bytes", 1 << 20))
 
