@@ -10,18 +10,14 @@ import msgspec
 
 from observant_host.config import HostConfig, HttpServer, StdioServer
 from observant_host.decisions.merge import EMPTY
-from observant_host.decisions.permission import DEFAULT_ALLOWANCE
-from observant_host.errors import ConfigError, HostError, InvalidCall, Unavailable
+from observant_host.errors import ConfigError, Unavailable
+from observant_host.host.acts import Acting
 from observant_host.host.core import Core, Plan
-from observant_host.host.history import explain
-from observant_host.host.reload import Reloading
 from observant_host.peers.input_handlers import InputHandlers, modes_of
 from observant_host.routing.arguments import check_log_level
 from observant_host.supervision.declared import declare, secrets_of
-from observant_host.supervision.examine import Examination, examine
-from observant_host.supervision.peer_state import ServerView, iso, unstarted
+from observant_host.supervision.peer_state import ServerView, unstarted
 from observant_host.telemetry.masking import Masker
-from observant_host.telemetry.vocabulary import OperatorAct
 from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.tasks import OwnerTask, Signal, spawn, wait_any
 
@@ -29,15 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator, Mapping, Sequence
     from os import PathLike
 
-    from observant_host.config import ServerConfig
     from observant_host.decisions.catalogue import Catalogue
     from observant_host.peers.input_handlers import InputHandler, Mode
     from observant_host.peers.told import OnLog
-    from observant_host.supervision.supervisor import PeerSupervisor
     from observant_host.telemetry.facade import Telemetry
 
 
-class Host(Reloading):
+class Host(Acting):
     """Many MCP servers as one catalogue. An async context manager; closable from any task, twice.
 
     `state_dir` None keeps nothing on disk; with it names and allowances survive, and `record`
@@ -280,7 +274,7 @@ class Host(Reloading):
         await core.fresh(within_s)
         return core.store.current
 
-    # Looking and acting
+    # Looking
 
     async def metrics(self, accept: str | None = None) -> tuple[bytes, str]:
         """(body, content type) of `/metrics`, with fresh figures of the children."""
@@ -304,89 +298,6 @@ class Host(Reloading):
                 raise Unavailable(f"the host ended before {name} was {' or '.join(states)}")
             core.refreshed.clear()
             await wait_any(core.plan.clock, None, core.refreshed, core.over)
-
-    async def probe(self, name: str, *, principal: str = "library", reason: str = "") -> ServerView:
-        """A round now, or new lists where the era stands; the view after it. A recorded act."""
-        peer = self._known_peer(name)
-        self._act("probe", name, principal=principal, reason=reason)
-        await peer.again()
-        return peer.record.view()
-
-    async def allow(
-        self,
-        name: str,
-        *,
-        until: float | None = None,
-        reason: str = "",
-        principal: str = "library",
-    ) -> ServerView:
-        """Allow legacy for the server's present fingerprint, a recorded act; the view after the
-        round that follows.
-
-        `until`: epoch seconds, default in 180 days. Forgets that the server was modern; never
-        overrules expect_era = "modern". It is on disk before the round begins; raises HostError
-        after it where the disk refused.
-        """
-        peer, core = self._known_peer(name), self._running()
-        ends = (
-            until if until is not None else core.around.now_s() + DEFAULT_ALLOWANCE.total_seconds()
-        )
-        self._act(
-            "allow",
-            name,
-            principal=principal,
-            reason=reason,
-            detail=f"{peer.server.fingerprint} until {iso(int(ends * 1e9))}",
-        )
-        core.memory.allow(peer.server, until=ends, reason=reason, principal=principal)
-        kept = await core.keep_memory()
-        await peer.again()
-        if not kept:
-            raise HostError(
-                f"{name} is allowed in this run, but that could not be written to the state "
-                "folder (see memory_not_saved in the log): free the disk; it is tried again for "
-                "as long as the host runs"
-            )
-        return peer.record.view()
-
-    async def examine(
-        self, name: str, *, principal: str = "library", reason: str = ""
-    ) -> Examination:
-        """A person's look at one server: one round with the allowance granted, in a process of its
-        own that is ended afterwards. A recorded act; it changes nothing that is served."""
-        peer, core = self._known_peer(name), self._running()
-        return await examine(peer.server, core.around, principal=principal, reason=reason)
-
-    async def explain(self, name: str, *, since_ns: int | None = None) -> list[dict[str, Any]]:
-        """The decisions about this server, oldest first: objects of `explain --json`.
-
-        From the record where there is one, else the last thousand of this run.
-        """
-        return await explain(self._running(), name, since_ns=since_ns)
-
-    def _act(self, verb: str, name: str, *, principal: str, reason: str, detail: str = "") -> None:
-        self._running().telemetry.count(
-            OperatorAct(verb=verb, peer=name, principal=principal, reason=reason, detail=detail)
-        )
-
-    def _running(self) -> Core:
-        if self._core is None or not self._core.opened.is_set():
-            raise Unavailable("the host does not run; use it inside `async with`", fault="host")
-        return self._core
-
-    def _known(self, name: str) -> ServerConfig:
-        server = self._servers.get(name)
-        if server is None:
-            known = ", ".join(self._servers) or "none"
-            raise InvalidCall(f"no server {name!r} is configured; there are: {known}", unknown=True)
-        return server
-
-    def _known_peer(self, name: str) -> PeerSupervisor:
-        self._known(name)
-        peer = self._running().fleet.get(name)
-        if peer is None:
-            raise InvalidCall(f"no server {name!r} runs in this host", unknown=True)
-        return peer
 
 
 class _Gone:
