@@ -1,11 +1,14 @@
 """OTLP JSON read back: plain values out of typed attributes.
 
 Format: OpenTelemetry protocol, JSON encoding (ids as hex, 64-bit integers as strings), as written
-by this host and by collectors' file exporters.
+by this host and by collectors' file exporters; also as protobuf's own JSON, which Tempo gives
+("batches", ids in base64).
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -28,6 +31,7 @@ class RecordedSpan(msgspec.Struct, frozen=True):
     links: tuple[tuple[str, str, dict[str, Any]], ...]
     error: bool
     instance: str
+    service_version: str = ""
 
 
 class _Pair(msgspec.Struct):
@@ -76,8 +80,13 @@ class _ResourceSpans(msgspec.Struct, rename="camel"):
     scope_spans: list[_Scope] = []
 
 
-class _Request(msgspec.Struct, rename="camel"):
+class _Batches(msgspec.Struct, rename="camel"):
     resource_spans: list[_ResourceSpans] = []
+    batches: list[_ResourceSpans] = []
+
+
+class _Request(_Batches, rename="camel"):
+    trace: _Batches = msgspec.field(default_factory=_Batches)
 
 
 _decoder: Final = msgspec.json.Decoder(_Request)
@@ -86,35 +95,56 @@ _ERROR: Final = (2, "STATUS_CODE_ERROR")
 
 def spans_of_line(line: bytes) -> Iterator[RecordedSpan]:
     """Every span of one request; nothing where the line is torn or no such request."""
+    yield from spans_or_none(line) or ()
+
+
+def spans_or_none(line: bytes) -> list[RecordedSpan] | None:
+    """Every span of one request; None where the line is torn or no such request."""
     try:
         request = _decoder.decode(line)
-        yield from _spans(request)
-    except (msgspec.DecodeError, ValueError):
-        return
+        found = (*request.resource_spans, *request.batches)
+        nested = (*request.trace.resource_spans, *request.trace.batches)
+        return [span for part in (*found, *nested) for span in _spans(part)]
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
 
 
-def _spans(request: _Request) -> Iterator[RecordedSpan]:
-    for resource_spans in request.resource_spans:
-        instance = str(_plain(resource_spans.resource.attributes).get("service.instance.id", ""))
-        for scope in resource_spans.scope_spans:
-            for span in scope.spans:
-                yield _recorded(span, instance)
+def _spans(part: _ResourceSpans) -> Iterator[RecordedSpan]:
+    resource = _plain(part.resource.attributes)
+    instance = str(resource.get("service.instance.id") or resource.get("host.name") or "")
+    version = str(resource.get("service.version", ""))
+    for scope in part.scope_spans:
+        for span in scope.spans:
+            yield _recorded(span, instance, version)
 
 
-def _recorded(span: _Span, instance: str) -> RecordedSpan:
+def _recorded(span: _Span, instance: str, version: str) -> RecordedSpan:
     return RecordedSpan(
-        trace_id=span.trace_id.lower(),
-        span_id=span.span_id.lower(),
-        parent_id=span.parent_span_id.lower(),
+        trace_id=_hex(span.trace_id, 16),
+        span_id=_hex(span.span_id, 8),
+        parent_id=_hex(span.parent_span_id, 8),
         name=span.name,
         start_ns=int(span.start_time_unix_nano),
         end_ns=int(span.end_time_unix_nano),
         attributes=_plain(span.attributes),
         events=tuple((event.name, _plain(event.attributes)) for event in span.events),
-        links=tuple((li.trace_id, li.span_id, _plain(li.attributes)) for li in span.links),
+        links=tuple(
+            (_hex(li.trace_id, 16), _hex(li.span_id, 8), _plain(li.attributes)) for li in span.links
+        ),
         error=span.status.code in _ERROR,
         instance=instance,
+        service_version=version,
     )
+
+
+def _hex(given: str, size: int) -> str:
+    """An id as lower-case hex, also where it came in base64; what is neither stays as it is."""
+    if len(given) == 2 * size or not given:
+        return given.lower()
+    try:
+        return base64.b64decode(given, validate=True).hex()
+    except binascii.Error:
+        return given
 
 
 def _plain(pairs: list[_Pair]) -> dict[str, Any]:
