@@ -200,7 +200,9 @@ def _verb(act: str) -> Act:
     try:
         return Act(act)
     except ValueError:
-        raise InvalidCall(f"there is no act {act!r}; there are: {', '.join(Act)}") from None
+        raise InvalidCall(
+            f"there is no act {act!r}; there are: {', '.join(Act)}", unknown=True
+        ) from None
 
 
 def _not_kept(done: str) -> HostError:

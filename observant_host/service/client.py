@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import msgspec
 
-from observant_host.errors import CallTimeout, HostError, InvalidCall, Unavailable
+from observant_host.errors import CallTimeout, ConfigError, HostError, InvalidCall, Unavailable
 from observant_host.service.private_socket import address, socket_path
 from observant_host.service.socket_api import PRINCIPAL_HEADER
 
@@ -84,6 +84,12 @@ class HostClient:
         """A round of negotiation now; the server's object after it."""
         return await self._act(name, "probe", {"reason": reason})
 
+    async def act(
+        self, name: str, act: str, *, for_s: float | None = None, reason: str = ""
+    ) -> bytes:
+        """A person's act of `decisions.acts`; the server's object after it."""
+        return await self._act(name, act, {"reason": reason, "for_s": for_s})
+
     async def allow(self, name: str, *, until: float | None, reason: str) -> bytes:
         """A person's allowance (`until`: epoch seconds); the server's object after it."""
         return await self._act(name, "allow", {"reason": reason, "until": until})
@@ -122,6 +128,11 @@ class HostClient:
         """The document of `explain --json`; `since_s` in epoch seconds."""
         query = {"server": server} | ({"since": repr(since_s)} if since_s is not None else {})
         return await self._ask("GET", f"/api/v1/decisions?{urlencode(query)}")
+
+    async def reload(self, *, dry_run: bool, reason: str = "") -> bytes:
+        """The document of `reload --json`. Raises ConfigError with every problem."""
+        body = msgspec.json.encode({"dry_run": dry_run, "reason": reason})
+        return await self._ask("POST", "/api/v1/reload", body=body)
 
     async def _act(self, name: str, verb: str, body: Mapping[str, object]) -> bytes:
         path = f"/api/v1/servers/{quote(name, safe='')}/{verb}"
@@ -163,6 +174,7 @@ class _Problem(msgspec.Struct):
     type: str = "host_error"
     message: str = ""
     unknown: bool = False
+    problems: tuple[str, ...] = ()
 
 
 class _Answer(msgspec.Struct):
@@ -180,6 +192,8 @@ def _error(status: int, data: bytes) -> HostError:
             return InvalidCall(problem.message, unknown=problem.unknown)
         case Unavailable.error_type:
             return Unavailable(problem.message, fault="host")
+        case ConfigError.error_type:
+            return ConfigError(problem.problems or (problem.message,))
         case CallTimeout.error_type:
             return CallTimeout(problem.message, scope="call", fault="host")
         case _:

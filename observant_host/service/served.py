@@ -89,8 +89,15 @@ class Served(Protocol):
         principal: str | None = None,
     ) -> CallResult: ...
 
-    async def probe(
-        self, name: str, *, principal: str = "library", reason: str = ""
+    async def act(
+        self,
+        name: str,
+        act: str,
+        *,
+        until: float | None = None,
+        for_s: float | None = None,
+        principal: str = "library",
+        reason: str = "",
     ) -> ServerView: ...
 
     async def allow(
@@ -98,6 +105,7 @@ class Served(Protocol):
         name: str,
         *,
         until: float | None = None,
+        for_s: float | None = None,
         reason: str = "",
         principal: str = "library",
     ) -> ServerView: ...

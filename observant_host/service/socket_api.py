@@ -8,6 +8,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Raw
 
+from observant_host.decisions.acts import Act
 from observant_host.decisions.catalogue_json import prompts_json, resources_json, tools_json
 from observant_host.errors import CallError, HostError, InvalidCall
 from observant_host.service import views
@@ -47,10 +48,11 @@ class ReadBody(msgspec.Struct, frozen=True):
 
 
 class ActBody(msgspec.Struct, frozen=True):
-    """Body of an operator's act. `until`: epoch seconds."""
+    """Body of an operator's act. `until`: epoch seconds; `for_s`: seconds from now."""
 
     reason: str = ""
     until: float | None = None
+    for_s: float | None = None
 
 
 def add_api(app: web.Application, host: Served) -> None:
@@ -101,19 +103,21 @@ class _Api:
         name, verb = request.match_info["name"], request.match_info["verb"]
         body = await _body(request, ActBody, default=b"{}")
         who = _principal(request)
+        until: dict[str, Any] = {"until": body.until, "for_s": body.for_s}
         result: object
         match verb:
-            case "probe":
-                result = await self._host.probe(name, principal=who, reason=body.reason)
             case "allow":
-                result = await self._host.allow(
-                    name, until=body.until, principal=who, reason=body.reason
-                )
+                result = await self._host.allow(name, principal=who, reason=body.reason, **until)
             case "examine":
                 result = await self._host.examine(name, principal=who, reason=body.reason)
+            case _ if verb in tuple(Act):
+                result = await self._host.act(
+                    name, verb, principal=who, reason=body.reason, **until
+                )
             case _:
                 raise InvalidCall(
-                    f"there is no act {verb!r}; there are: probe, allow, examine", unknown=True
+                    f"there is no act {verb!r}; there are: {', '.join(Act)}, allow, examine",
+                    unknown=True,
                 )
         return _json(msgspec.json.encode(result))
 
