@@ -32,7 +32,7 @@ RELISTENS: Final = Rate(burst=10, every_s=6.0)
 this bounds what else asks for another: wishes that come and go, doubts, lives that do not last."""
 DOUBTS: Final = Rate(burst=2, every_s=60.0)
 """Streams replaced because something else failed: a tool that always times out costs no more."""
-LAST_CHANGES: Final = Rate(burst=20, every_s=6.0)
+LAST_CHANGES: Final = Rate(burst=10, every_s=10.0)
 """Lists read before their spacing is over because their server fell silent after a change."""
 STALE_LISTS: Final = Rate(burst=10, every_s=3.0)
 """Lists read because a session was renewed, or the server refused what they said."""

@@ -82,8 +82,10 @@ class Inbox:
         clock: Clock,
         heard: Callable[[], None],
         ailing: Callable[[], None],
+        stream_heard: Callable[[int], None],
     ) -> None:
         self._server = server
+        self.stream_heard = stream_heard
         self._heard = heard
         self._ailing = ailing
         self._rules = rules

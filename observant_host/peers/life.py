@@ -132,6 +132,7 @@ class Life:
             clock=clock,
             heard=listener.any_traffic,
             ailing=listener.ailing,
+            stream_heard=self.subscriptions.heard,
         )
 
     # From opening to the end
@@ -249,6 +250,8 @@ class Life:
                 raise endings.not_sent(self.server.name, error) from error
             except BaseException as failed:
                 losses.note_status(op, failed)
+                if losses.casts_doubt(failed):
+                    self.subscriptions.doubt(now)
                 if self._pending.forget(request_id) is not None:
                     self._take_back(request_id, errand.method, call)
                 call.settle_quietly()

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from observant_host.decisions.terms import Reason
     from observant_host.peers.notices import ListKind
+    from observant_host.telemetry.propagation import TraceContext
 
 
 class LifeListener(Protocol):
     """Who is told what happens in a life; on the loop, so it must neither block nor raise."""
 
-    def list_changed(self, kind: ListKind) -> None:
-        """The server says that one of its lists changed."""
+    def list_changed(self, kind: ListKind, told_in: TraceContext | None = None) -> None:
+        """One of the lists changed: the server says so (`told_in` is the span of its
+        notification), or may have while it could not."""
 
     def late_modern_evidence(self) -> None:
         """After `initialize` was written, the server proved modern: end this life."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from observant_host.errors import HttpFailure, InvalidResult, Unavailable
+from observant_host.errors import CallTimeout, HttpFailure, InvalidResult, Unavailable
 from observant_host.peers import endings
 from observant_host.wire import jsonrpc
 from observant_host.wire.revisions import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_ERRORS
@@ -82,6 +82,12 @@ def raises_doubt(error: Exception, request_id: int, method: str) -> bool:
     if not isinstance(said, jsonrpc.Error) or not _is_ours(said.id, request_id):
         return True
     return said.code not in REFUSALS or is_unlike_itself(said, method)
+
+
+def casts_doubt(failed: BaseException) -> bool:
+    """Whether a request failed as it would on a path that is dead: then what else goes that way
+    and only waits may be dead too."""
+    return isinstance(failed, CallTimeout | Unavailable) and failed.delivery == "sent_no_reply"
 
 
 def is_unlike_itself(said: Error, method: str) -> bool:

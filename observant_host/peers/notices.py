@@ -20,7 +20,7 @@ from observant_host.telemetry.vocabulary import ServerMessage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.wire.jsonrpc import Notification
 
@@ -127,7 +127,7 @@ class Notices:
         drop: Callable[[str], None],
         admits: Callable[[Notification], bool],
         on_progress: Callable[[ProgressNote], bool],
-        on_list_changed: Callable[[ListKind], None],
+        on_list_changed: Callable[[ListKind, TraceContext | None], None],
         on_cancelled: Callable[[Raw | None], None],
     ) -> None:
         self._server = server
@@ -153,8 +153,7 @@ class Notices:
             if progress is None or not self._on_progress(progress):
                 self._drop("progress_unexpected")
         elif kind is not None and era != "unknown":
-            self._told_us(note.method, era)
-            self._on_list_changed(kind)
+            self._on_list_changed(kind, self._told_us(note.method, era))
         elif note.method == "notifications/message":
             self._log_message(note.params, era)
         elif note.method == "notifications/resources/updated":
@@ -168,9 +167,8 @@ class Notices:
 
     def _log_message(self, params: Raw | None, era: str) -> None:
         message = parse_log(params)
-        if not self._told_us("notifications/message", era, level=message.level):
-            return
-        if self.on_log is None:
+        told = self._told_us("notifications/message", era, level=message.level)
+        if told is None or self.on_log is None:
             return
         try:
             self.on_log(message)
@@ -184,9 +182,9 @@ class Notices:
         if isinstance(uri, str) and self.on_updated is not None:
             self.on_updated(uri)
 
-    def _told_us(self, method: str, era: str, *, level: str | None = None) -> bool:
-        """False where too many came in this second. `method` is one of those that are known here,
-        so the counters are bounded."""
+    def _told_us(self, method: str, era: str, *, level: str | None = None) -> TraceContext | None:
+        """Its span, None where too many came in this second. `method` is one of those that are
+        known here, so the counters are bounded."""
         now = self._clock.monotonic()
         if now - self._second >= 1.0:
             self._second = now
@@ -194,11 +192,10 @@ class Notices:
         self._told[method] += 1
         if self._told[method] > TOLD_PER_SECOND:
             self._drop("message_flood")
-            return False
-        self._telemetry.count(
+            return None
+        return self._telemetry.count(
             ServerMessage(peer=self._server, method=method, era=era, request=False, level=level)
         )
-        return True
 
 
 def is_coroutine(value: object) -> bool:

@@ -18,7 +18,6 @@ from observant_host.peers.reading import Reading, place_of
 from observant_host.peers.tasks import Tasks
 from observant_host.peers.told import LogMessage, OnLog, Told
 from observant_host.peers.wishes import Wishes
-from observant_host.telemetry.vocabulary import FrameDropped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,7 +75,7 @@ class Peer:
         self.life: Life | None = None
         self.told = Told()
         self.tasks = Tasks(server)
-        self.wishes = Wishes(server.name)
+        self.wishes = Wishes(server.name, telemetry)
         self._cache = cache
         self._place = place_of(server)
         self._log_level = log_level
@@ -180,10 +179,7 @@ class Peer:
         it is told."""
         if self._cache is not None:
             self._cache.updated(self._place.server, uri)
-        self.wishes.updated(uri, self._callback_failed)
-
-    def _callback_failed(self) -> None:
-        self.telemetry.count(FrameDropped(peer=self.name, kind="updated_callback_failed"))
+        self.wishes.updated(uri)
 
     def _log(self, note: LogNote) -> None:
         if self._on_log is not None:

@@ -9,16 +9,18 @@ Source: MCP 2026-07-28 server/utilities/subscriptions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import errno
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Raw
 
+from observant_host.decisions.silence import Pulse
 from observant_host.decisions.subscription import Filter, Loss, accepted
 from observant_host.errors import CallError, RpcError
 from observant_host.peers.errand import Errand
 from observant_host.peers.pending import LISTEN
-from observant_host.timing.tasks import Latch
+from observant_host.timing.tasks import Latch, Signal
 from observant_host.wire.envelope import SUBSCRIPTION_ID
 from observant_host.wire.revisions import METHOD_NOT_FOUND
 
@@ -33,14 +35,19 @@ if TYPE_CHECKING:
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 CANCELLED = "notifications/cancelled"
+DEAD_PATH: Final = frozenset({errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH})
 UPDATED = "notifications/resources/updated"
 
 
 class Subscription:
     """One `subscriptions/listen`. `acked` is released with what was granted, `lost` with how it
-    ended; `error` is then what it failed with. Times are in monotonic seconds."""
+    ended; `error` is then what it failed with. `doubted` is set where another request failed, that
+    had been made at `doubted_s`. Times are in monotonic seconds."""
 
     def __init__(self, asked: Filter, *, request_id: int, call: OpenCall) -> None:
+        self.pulse = Pulse(call.began)
+        self.doubted = Signal()
+        self.doubted_s: float | None = None
         self.asked = asked
         self.id = request_id
         self.call = call
@@ -50,6 +57,14 @@ class Subscription:
         self.acked_at: float | None = None
         self.messages = 0
         self.last_message_at: float | None = None
+
+    def doubt(self, failed_since_s: float) -> None:
+        self.doubted_s = max(failed_since_s, self.doubted_s or failed_since_s)
+        self.doubted.set()
+
+    def trusted_again(self) -> None:
+        self.doubted_s = None
+        self.doubted.clear()
 
     def covers(self, method: str) -> bool:
         """Whether it was granted that such notifications come on it."""
@@ -69,6 +84,8 @@ class Subscriptions:
         self._drop = drop
         self._open: dict[int, Subscription] = {}
         self.closed = False
+        self.least_gap_s = 0.0
+        """Between two keep-alives that count as two."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -94,6 +111,21 @@ class Subscriptions:
             self.end(opened)
             opened.lost.release(Loss.TRANSPORT)
 
+    def heard(self, request_id: int) -> None:
+        """Something came on this stream that is no message: it is alive."""
+        opened = self._open.get(request_id)
+        if opened is not None:
+            now = self._life.clock.monotonic()
+            opened.pulse = opened.pulse.kept_alive(now, least_gap_s=self.least_gap_s)
+
+    def doubt(self, failed_since_s: float) -> None:
+        """A request that was made then has failed in a way in which a dead path would fail it. A
+        pipe has no such path."""
+        if self._life.transport.kind == "stdio":
+            return
+        for opened in self._open.values():
+            opened.doubt(failed_since_s)
+
     def admits(self, note: Notification) -> bool:
         """Whether a change may be acted upon. Takes acknowledgments and ends itself."""
         told = _object(note.params)
@@ -112,7 +144,8 @@ class Subscriptions:
             self._drop("subscription_unasked")
         else:
             opened.messages += 1
-            opened.last_message_at = self._life.clock.monotonic()
+            opened.last_message_at = now = self._life.clock.monotonic()
+            opened.pulse = opened.pulse.message(now)
             return True
         return False
 
@@ -124,7 +157,8 @@ class Subscriptions:
         if opened.acked.is_set():
             self._drop("subscription_unasked")
             return
-        opened.acked_at = self._life.clock.monotonic()
+        opened.acked_at = now = self._life.clock.monotonic()
+        opened.pulse = opened.pulse.message(now)
         opened.acked.release(accepted(opened.asked, _value(told)))
 
     def _cancelled(self, told: Raw | None) -> None:
@@ -146,11 +180,22 @@ class Subscriptions:
         if error is None:
             opened.lost.release(Loss.GRACEFUL)
         elif not isinstance(error, RpcError):
-            opened.lost.release(Loss.TRANSPORT)
-        elif error.code == METHOD_NOT_FOUND and not opened.acked.is_set():
+            opened.lost.release(Loss.WATCHDOG if timed_out(error) else Loss.TRANSPORT)
+        elif opened.acked.is_set():
+            opened.lost.release(Loss.TRANSPORT)  # it broke, whatever the server says of that
+        elif error.code == METHOD_NOT_FOUND:
             opened.lost.release(Loss.UNKNOWN_METHOD)
         else:
             opened.lost.release(Loss.REFUSED)
+
+
+def timed_out(error: BaseException | None) -> bool:
+    """Whether the kernel found the path dead by probing it, and no end ever came."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in DEAD_PATH:
+            return True
+        error = error.__cause__
+    return False
 
 
 def _value(raw: object) -> Any:

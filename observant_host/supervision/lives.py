@@ -54,7 +54,7 @@ class Lives:
         self._around = around
         self._refused = refused
         self._unused = False
-        self.signals = LifeSignals(refused)
+        self.signals = LifeSignals(refused, around.clock.monotonic)
 
     @property
     def life(self) -> Life:
@@ -87,7 +87,7 @@ class Lives:
         server = with_revisions(record.server)
         record.generation = self.next_generation
         self._unused = False
-        signals = self.signals = LifeSignals(self._refused)
+        signals = self.signals = LifeSignals(self._refused, around.clock.monotonic)
         life = Life(
             server,
             generation=record.generation,

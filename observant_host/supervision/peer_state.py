@@ -13,7 +13,7 @@ from observant_host.decisions.catalogue import Listing, PeerView
 from observant_host.decisions.peer_states import Happened, PeerStatus, after
 from observant_host.decisions.suspicion import Health
 from observant_host.decisions.terms import Cause, Era, PeerState
-from observant_host.peers.watchdog import Listening
+from observant_host.peers.listening import Listening
 from observant_host.supervision.vitals import Vitals
 from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import PeerStateChanged

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from observant_host.decisions import backoff
+from observant_host.decisions.budget import STALE_LISTS, Budget
 from observant_host.decisions.listing_flaws import Flaws, flaws
 from observant_host.decisions.peer_states import Happened
-from observant_host.decisions.relisting import Relisting
+from observant_host.decisions.relisting import Relists
+from observant_host.decisions.silence import Patience
 from observant_host.decisions.suspicion import Health, Sign
 from observant_host.decisions.terms import Era, Reason, Trigger
 from observant_host.errors import Unavailable
@@ -37,6 +39,8 @@ RETRY_MAX_S: Final = 60.0
 UNHEARD_S: Final = 60.0
 """A stream of changes that is down for longer is more than a reconnection: a person should know."""
 
+PATIENCE: Final = Patience()
+
 
 class Serving:
     """One serving of one life. Made when an era was chosen, left when the life is over."""
@@ -56,7 +60,8 @@ class Serving:
         self._signals = lives.signals
         self._around = around
         self._reason = reason
-        self._relisting = Relisting(-math.inf)
+        self._relisting = Relists()
+        self._stale = Budget(STALE_LISTS)
         self._failures = 0
         self._retry_at = math.inf
         self._ready_at: float | None = None
@@ -72,6 +77,7 @@ class Serving:
             wishes=peer.wishes,
             random=around.random,
             on_updated=peer.updated,
+            patience=PATIENCE,
         )
 
     async def list(self, trigger: Trigger) -> None:
@@ -80,14 +86,16 @@ class Serving:
         if not self._watchdog.started:
             self._peer.follow(self._life)
             await self._watchdog.start(self._around.broken)
-        self._watchdog.reading = True
-        signals.lists.clear()
+        told_in = signals.take_changes()
         if trigger is not Trigger.EXPIRED:  # that a hint ran out is no word of the server's
-            self._relisting = self._relisting.read(self._now())
+            self._relisting.began(self._now())
         if signals.stale.is_set():
-            self._watchdog.renewed.set()
+            self._stale.take(self._now())
+            self._watchdog.session_renewed()
         signals.stale.clear()
         signals.expired.clear()
+        listening = self._record.listening
+        gap = listening.reading(self._record.listing)
         heard = self._vitals.heard
         async with anyio.create_task_group() as group:
             for over in (signals.late_modern, signals.lost, signals.condemned):
@@ -99,7 +107,9 @@ class Serving:
                     bounds=ListBounds(seconds=self._record.server.timing.list_timeout_s),
                     previous=self._record.listing,
                 )
-                self._record.lists_read(trigger, self._around.telemetry.current())
+                self._record.lists_read(trigger, told_in or self._around.telemetry.current())
+                if self._record.listing.complete:
+                    listening.healed(gap, self._record.listing, life=self._life)
                 self._listed()
             except Unavailable:
                 pass  # the life ended meanwhile: `until_over` sees the same signal
@@ -132,6 +142,8 @@ class Serving:
         tools = len(record.listing.tools) if record.listing is not None else 0
         parts = [f"{record.era} {record.version}, {tools} tool{'' if tools == 1 else 's'}"]
         parts += [problem] if (problem := self._problem()) else []
+        parts += [note] if (note := record.listening.note()) and note != problem else []
+        parts += [note] if (note := self._peer.wishes.note()) else []
         parts += [found] if (found := self._flaws().sentence()) else []
         record.happened(
             Happened.LISTED_IN_PART if problem else Happened.LISTED,
@@ -168,7 +180,7 @@ class Serving:
             return "a list could not be read and is tried again"
         since = self._record.listening.down_since
         if since is not None and self._now() >= since + UNHEARD_S:
-            return f"it does not tell of changes: {self._record.listening.why}"
+            return self._record.listening.note()
         return None
 
     def _expired(self) -> bool:
@@ -204,14 +216,15 @@ class Serving:
                 if wish.is_set() and self._vitals.health is not Health.HEALTHY:
                     served(take())
                 continue
-            calm = self._relisting.wait_s(self._now()) if signals.lists.is_set() else 0.0
-            heard = self._record.listening.changed
-            acts = (
-                *(wish, signals.stale, signals.expired, signals.doubt, heard),
+            calm, rest = self._calm_s(), self._rest_s()
+            heard, turned = self._record.listening.changed, self._peer.wishes.turned
+            wake = (
+                *(*over, wish, signals.expired, signals.doubt, heard, turned),
                 self._vitals.stirred,
+                *(() if rest else (signals.stale,)),
+                *(() if calm else (signals.lists,)),
             )
-            wake = over + (acts if calm else (*acts, signals.lists))
-            woken = await wait_any(self._around.clock, self._alarm_s(calm), *wake)
+            woken = await wait_any(self._around.clock, self._alarm_s(calm, rest), *wake)
             if woken in over and woken is not None:
                 return woken
             if woken is wish:
@@ -221,7 +234,7 @@ class Serving:
             elif woken is signals.doubt:
                 signals.doubt.clear()
                 await self._checkups.after_a_loss()
-            elif woken is heard or woken is self._vitals.stirred:
+            elif woken in (heard, turned, self._vitals.stirred) and woken is not None:
                 woken.clear()
                 self._say_again()
             elif woken is signals.expired:
@@ -255,14 +268,26 @@ class Serving:
             self._say()
 
     def _may_list(self) -> bool:
-        """The server said that a list changed, and has not said so too often."""
-        return self._signals.lists.is_set() and self._relisting.wait_s(self._now()) == 0.0
+        """The server said that a list changed, or is stale, and has not said so too often."""
+        signals = self._signals
+        changed = signals.lists.is_set() and self._calm_s() == 0.0
+        return changed or (signals.stale.is_set() and self._rest_s() == 0.0)
 
-    def _alarm_s(self, calm: float) -> float | None:
+    def _calm_s(self) -> float:
+        """Seconds until lists may be read because one changed; 0 where they may, or none did."""
+        signals = self._signals
+        if not signals.lists.is_set():
+            return 0.0
+        return self._relisting.wait_s(self._now(), changed_s=signals.changed_s)
+
+    def _rest_s(self) -> float:
+        """As `_calm_s`, for lists that are stale."""
+        return self._stale.wait_s(self._now()) if self._signals.stale.is_set() else 0.0
+
+    def _alarm_s(self, calm: float, rest: float) -> float | None:
         """Seconds to the next thing to do unasked, None where there is none."""
         alarms = [self._retry_at - self._now()] if self._retry_at < math.inf else []
-        if calm:
-            alarms.append(calm)
+        alarms += [wait for wait in (calm, rest) if wait]
         since = self._record.listening.down_since
         if since is not None and self._now() < since + UNHEARD_S:
             alarms.append(since + UNHEARD_S - self._now())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from observant_host.peers.notices import ListKind
+    from observant_host.telemetry.propagation import TraceContext
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -33,12 +34,17 @@ class LifeSignals:
     """The LifeListener of one life. A new life gets new signals: an old one cannot wake it.
 
     `refused` says why `initialize` may not be sent at this moment, None where it may. `heard`
-    counts its server's messages.
+    counts its server's messages, `changed_s` is when it last said that a list changed.
     """
 
-    def __init__(self, refused: Callable[[], Reason | None]) -> None:
+    def __init__(
+        self, refused: Callable[[], Reason | None], now_s: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self._refused = refused
+        self._now_s = now_s
         self.lists = Signal()
+        self.changed_s = 0.0
+        self._told_in: TraceContext | None = None
         self.late_modern = Signal()
         self.answered = Signal()
         self.spoke = Signal()
@@ -49,8 +55,16 @@ class LifeSignals:
         self.lost: Latch[Broken] = Latch()
         self.condemned: Latch[Condemned] = Latch()
 
-    def list_changed(self, kind: ListKind) -> None:
+    def list_changed(self, kind: ListKind, told_in: TraceContext | None = None) -> None:
+        self.changed_s = self._now_s()
+        self._told_in = self._told_in or told_in
         self.lists.set()
+
+    def take_changes(self) -> TraceContext | None:
+        """The lists are being read: returns where the first change since the last time was told."""
+        self.lists.clear()
+        told_in, self._told_in = self._told_in, None
+        return told_in
 
     def late_modern_evidence(self) -> None:
         self.late_modern.set()

@@ -92,6 +92,10 @@ class Receiver(Protocol):
         that was answered.
         """
 
+    def stream_heard(self, request_id: int) -> None:
+        """Something that is no message came on the response to this request, which is a stream of
+        changes: a comment that keeps it alive, or another event (HTTP)."""
+
     def ended(self, end: End) -> None:
         """The life is over; called exactly once, and nothing is called after it."""
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from observant_host.decisions.catalogue import Listing
 from observant_host.decisions.budget import LAST_CHANGES
+from observant_host.decisions.catalogue import Listing
 from observant_host.decisions.relisting import (
     FIRST_SPACING_S,
     MAX_SPACING_S,

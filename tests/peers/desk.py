@@ -39,7 +39,7 @@ class Listener:
         self.refused: Reason | None = None
         self.breaks: list[tuple[Reason, str]] = []
 
-    def list_changed(self, kind: str) -> None:
+    def list_changed(self, kind: str, told_in: object = None) -> None:
         self.changed.append(kind)
 
     def late_modern_evidence(self) -> None:

@@ -292,7 +292,7 @@ async def test_a_server_whose_lists_never_rest_is_reported() -> None:
         await stage.pass_time(120)
         assert "again and again" in stage.peer.record.view().detail
         assert len(stage.facts(ListingFlawed)) == 1
-        assert stage.script.methods().count("tools/list") < 14
+        assert stage.script.methods().count("tools/list") < 34
 
 
 async def test_a_flood_of_changes_costs_few_lists() -> None:

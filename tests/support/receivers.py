@@ -23,6 +23,7 @@ class Recorder:
         self.answering: list[Answering | None] = []
         self.noise: list[tuple[NoiseKind, bytes]] = []
         self.lost: list[tuple[int, Exception]] = []
+        self.heard: list[int] = []
         self.ends: list[End] = []
         self.after_end = 0
         self._news = asyncio.Event()
@@ -54,6 +55,10 @@ class Recorder:
     def request_lost(self, request_id: int, error: Exception) -> None:
         self._tell()
         self.lost.append((request_id, error))
+
+    def stream_heard(self, request_id: int) -> None:
+        self._tell()
+        self.heard.append(request_id)
 
     def ended(self, end: End) -> None:
         self._tell()

@@ -70,7 +70,7 @@ def test_the_outward_span_names_are_what_the_facts_give() -> None:
 
 def test_every_decision_is_recorded_kept_by_samplers_and_logged() -> None:
     decisions = [rule for rule in RULES.values() if rule.stream == "decisions"]
-    assert len(decisions) == 10
+    assert len(decisions) == 13
     for rule in decisions:
         assert rule.span in DECISION_SPANS
         assert rule.log is not None

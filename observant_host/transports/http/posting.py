@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 
 from observant_host.errors import HttpFailure
 from observant_host.transports.base import Answering
-from observant_host.transports.http.headers import post_headers, stands_apart, stream_headers
+from observant_host.transports.http.headers import (
+    LISTEN,
+    post_headers,
+    stands_apart,
+    stream_headers,
+)
 from observant_host.transports.http.listening import Resumption
 from observant_host.transports.http.session import is_lost
 from observant_host.transports.web.connections import Passage
@@ -134,8 +139,12 @@ class Posting:
         def take(event: Event) -> bool:
             return is_message(event) and self._inlet.frame(event.data, answering)
 
+        def heard() -> None:
+            self._inlet.heard(answering.request_id or 0)
+
         cursor = Cursor()
-        broken = await self._followed(reply, cursor, take)
+        listens = exchange.out.method == LISTEN
+        broken = await self._followed(reply, cursor, take, heard if listens else None)
         if broken is None:
             await reply.finish()
         elif exchange.out.modern or not cursor.last_id:
@@ -145,7 +154,11 @@ class Posting:
             await self._resumed(cursor, take, reply)
 
     async def _followed(
-        self, reply: Reply, cursor: Cursor, take: Callable[[Event], bool]
+        self,
+        reply: Reply,
+        cursor: Cursor,
+        take: Callable[[Event], bool],
+        kept_alive: Callable[[], None] | None,
     ) -> HttpFailure | None:
         """None once the response is in, else what became of the stream."""
         try:
@@ -155,6 +168,7 @@ class Posting:
                 cursor=cursor,
                 take=take,
                 oversized=self._inlet.oversized,
+                kept_alive=kept_alive,
             )
         except HttpFailure as failure:
             return failure

@@ -235,8 +235,9 @@ async def make_client(
             peer=name,
             telemetry=telemetry,
             clock=clock,
+            probed=probed,
         )
-        for limit in (call_connections, STREAM_CONNECTIONS)
+        for limit, probed in ((call_connections, False), (STREAM_CONNECTIONS, True))
     )
     return WebClient(
         name,

@@ -43,14 +43,21 @@ async def follow(
     cursor: Cursor,
     take: Callable[[Event], bool],
     oversized: Callable[[bytes], None],
+    kept_alive: Callable[[], None] | None = None,
 ) -> bool:
     """Read events until one is the last (`take` said True) or the stream ends (False).
 
-    Events are noted before they are taken. Raises HttpFailure where the stream breaks.
+    Events are noted before they are taken. `kept_alive` is called after what held comments, or
+    events that are no messages. Raises HttpFailure where the stream breaks.
     """
     splitter = EventSplitter(max_bytes)
     while data := await reply.read():
-        for event in splitter.feed(data):
+        comments, events = splitter.comments, splitter.feed(data)
+        if kept_alive is not None and (
+            splitter.comments > comments or not all(map(is_message, events))
+        ):
+            kept_alive()
+        for event in events:
             cursor.note(event)
             if take(event):
                 return True

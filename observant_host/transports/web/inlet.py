@@ -64,6 +64,10 @@ class Inlet:
         if self._receiver is not None and request_id is not None:
             self._receiver.request_lost(request_id, failure)
 
+    def heard(self, request_id: int) -> None:
+        if self._receiver is not None:
+            self._receiver.stream_heard(request_id)
+
     def shut(self) -> None:
         """Nothing is told any more, not even an end."""
         self._receiver = None
