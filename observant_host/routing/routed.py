@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from observant_host.decisions import retry_safety
 from observant_host.decisions.retry_safety import Denied, RetryReason
-from observant_host.errors import CallError, CallFacts
+from observant_host.errors import CallError, CallFacts, NotAnswering
 from observant_host.routing.asked import Target
 from observant_host.routing.call_result import CallResult
 from observant_host.routing.refusals import unroutable
@@ -164,7 +164,7 @@ class Routed:
     async def _may_try_again(self, peer: RoutedPeer, target: Target, error: CallError) -> bool:
         """Report and follow the decision; only what was never sent is tried again by now."""
         loss = retry_safety.loss_of(error.outcome, delivery=error.delivery, fault=error.fault)
-        if loss is None:
+        if loss is None or isinstance(error, NotAnswering):
             return False
         harmless = self._is_harmless(peer.server, target)
         if loss is not RetryReason.NOT_SENT and harmless:
