@@ -1,0 +1,115 @@
+"""Every query of every dashboard against a real Prometheus, while a host's servers misbehave."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.dashboards.faults import faulty_host
+from tests.dashboards.grafana import FILES, Asked, every_query, filled
+from tests.dashboards.prometheus import Prometheus, Refused, prometheus, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(180)]
+
+QUERIES = [one for name in FILES for one in every_query(name)]
+
+MAY_BE_EMPTY = {
+    "host: Labels over budget A": "2,001 different tools are called (tests of the metrics do that)",
+}
+"""Queries that a short test need not fill, each with what fills it."""
+
+FILLED_WITHIN_S = 60.0
+RULES = {
+    "groups": [
+        {
+            "name": "always",
+            "rules": [
+                {
+                    "alert": "ObservantHostTestAlert",
+                    "expr": "observant_host_peer_unavailable",
+                    "labels": {"severity": "warning"},
+                }
+            ],
+        }
+    ]
+}
+"""An alert without waiting: the shipped ones wait for minutes."""
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """One Prometheus over one faulty host, for all tests of this file."""
+    folder = tmp_path_factory.mktemp("live")
+    with faulty_host(folder / "host") as host:
+        (folder / "rules.json").write_text(json.dumps(RULES))
+        labels = {"cluster": "test", "namespace": "here"}
+        config = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(folder / "rules.json")],
+            "scrape_configs": [
+                {
+                    "job_name": "observant-host",
+                    "static_configs": [{"targets": [host.address], "labels": labels}],
+                }
+            ],
+        }
+        with prometheus(folder / "prometheus", json.dumps(config)) as found:
+            until(
+                "Prometheus has scraped the host",
+                lambda: True if found.targets().get("observant-host") == "up" else None,
+            )
+            yield found
+
+
+def results(live: Prometheus, one: Asked) -> int:
+    """How many series it has now. Grafana asks most queries over time, tables and stats once."""
+    expr = filled(one.expr)
+    if one.instant:
+        return len(live.query(expr))
+    return len(live.query_range(expr, seconds=60, step=5))
+
+
+def test_prometheus_understands_every_query(live: Prometheus) -> None:
+    refused = {}
+    for one in QUERIES:
+        try:
+            live.format_query(filled(one.expr))
+        except Refused as error:
+            refused[one.name] = str(error)
+    assert refused == {}
+
+
+def test_every_query_finds_something_while_things_go_wrong(live: Prometheus) -> None:
+    empty = list(QUERIES)
+    end = time.monotonic() + FILLED_WITHIN_S
+    while any(one.name not in MAY_BE_EMPTY for one in empty) and time.monotonic() < end:
+        time.sleep(1)
+        empty = [one for one in empty if not results(live, one)]
+    kinds = [one.kind for one in QUERIES]
+    print(
+        f"\n{len(FILES)} dashboards: {len({(q.dashboard, q.title[:-2]) for q in QUERIES})} panels, "
+        f"annotations and variables; {len(QUERIES)} queries ({kinds.count('panel')} of panels, "
+        f"{kinds.count('annotation')} of annotations, {kinds.count('variable')} of variables); "
+        f"empty: {[one.name for one in empty]}"
+    )
+    assert {one.name for one in empty} <= MAY_BE_EMPTY.keys()
+
+
+def test_few_queries_may_be_empty_and_each_is_one() -> None:
+    assert MAY_BE_EMPTY.keys() <= {one.name for one in QUERIES}
+    assert len(MAY_BE_EMPTY) <= 0.05 * len(QUERIES)
+
+
+def test_the_exemplars_of_calls_are_kept(live: Prometheus) -> None:
+    asked = "observant_host_call_duration_seconds_bucket"
+    found = until(
+        "an exemplar with a trace",
+        lambda: live.exemplars(asked, seconds=60) or None,
+    )
+    assert len(found[0]["exemplars"][0]["labels"]["trace_id"]) == 32
