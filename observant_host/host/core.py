@@ -50,12 +50,13 @@ if TYPE_CHECKING:
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.told import OnLog
     from observant_host.telemetry.facade import Telemetry
-    from observant_host.telemetry.propagation import TraceContext
 
 FLIGHT_RECORDER: Final = 1000
 """Decisions kept in memory where no record is written: days of a quiet fleet, a megabyte."""
 MERGE_SHARE: Final = 4.0
 """After a merge that took t the next waits 4 t: a storm of changes costs a fifth of the loop."""
+MAX_LINKS: Final = 32
+"""Of one merge to the readings that it shows: more servers at once are a start."""
 MEMORY_NAME: Final = "memory.json"
 
 
@@ -329,26 +330,27 @@ class Core:
         self.dirty.clear()
         names, self._changed = self._changed, set()
         peer = next(iter(names)) if len(names) == 1 else ""
-        trigger, listed_in = self._listed(names)
+        trigger, links = self._listed(names)
         self.store.refresh(
             self.fleet.peer_views(),
             peer=peer,
             trigger=trigger,
-            links=(Link(listed_in, "triggered_by"),) if listed_in is not None else (),
+            links=links,
         )
         self._lists_run_out_s = self.fleet.lists_run_out_s()
         self.refreshed.set()
         took = self.plan.clock.monotonic() - began
         await wait_any(self.plan.clock, took * MERGE_SHARE, stop)
 
-    def _listed(self, names: Collection[str]) -> tuple[str, TraceContext | None]:
-        """Why lists were read anew, and where; "state" where only a server's state changed."""
-        found: tuple[str, TraceContext | None] = ("state", None)
+    def _listed(self, names: Collection[str]) -> tuple[str, tuple[Link, ...]]:
+        """Why lists were read anew, and by what; "state" where only a server's state changed."""
+        trigger, links = "state", []
         for name in names:
             peer = self.fleet.get(name)
             if peer is not None and (listed := peer.record.take_listed()) is not None:
-                found = listed
-        return found
+                trigger, context = listed
+                links += [Link(context, "triggered_by")] if context is not None else []
+        return trigger, tuple(links[:MAX_LINKS])
 
     async def refresh_figures(self) -> None:
         """Read memory and CPU of the children, off the loop; the next scrape shows them."""

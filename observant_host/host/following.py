@@ -16,22 +16,29 @@ if TYPE_CHECKING:
     from observant_host.supervision.supervisor import PeerSupervisor
 
     OnUpdated = Callable[[str], object]
+    OnUnmet = Callable[[str, str], object]
 
 
 class Following(Calls):
     """The half of a Host that hears of changed resources."""
 
     async def subscribe_resource(
-        self, uri: str, callback: OnUpdated, *, server: str | None = None
+        self,
+        uri: str,
+        callback: OnUpdated,
+        *,
+        server: str | None = None,
+        on_unmet: OnUnmet | None = None,
     ) -> None:
         """Have `callback(uri)` called whenever the resource, or a part of it, changed: its owner's
         (who lists it, or a template that it fits) or `server`'s.
 
         It gets the URI that changed; also where a change may have gone untold, after a restart or
         a lost stream. A coroutine that it returns is run. The wish is kept until it is taken back,
-        over all restarts of the server; a server that does not fulfil it is told of in the log.
-        Raises InvalidCall where nobody has the resource or it cannot be followed, Unavailable
-        where the host does not run.
+        over all restarts of the server. Where the server does not fulfil it, that is in the log
+        and in the server's `detail`, and `on_unmet(uri, why)` is called, once for each reason:
+        nobody tells of changes then, and whoever needs them has to read. Raises InvalidCall where
+        nobody has the resource or it cannot be followed, Unavailable where the host does not run.
         """
         peer = self._followed(uri, server)
         life = peer.peer.life
@@ -40,7 +47,7 @@ class Following(Calls):
                 f"{peer.server.name} does not let its resources be followed: it announces no "
                 f"resources.subscribe"
             )
-        peer.peer.wishes.add(uri, callback)
+        peer.peer.wishes.add(uri, callback, on_unmet)
 
     async def unsubscribe_resource(
         self, uri: str, callback: OnUpdated | None = None, *, server: str | None = None

@@ -22,6 +22,10 @@ MAX_PLAIN_GRANTS_TOLD: Final = 50
 tools would bury the decisions that matter; the refresh itself counts them all."""
 
 
+MAX_MARKS_CHARS: Final = 1024
+"""Of all the marks of one refresh: what one attribute holds."""
+
+
 class CatalogueStore:
     """`remember` is called with the grants whenever they changed (the caller keeps them on disk).
 
@@ -177,7 +181,6 @@ def _changes(
     """What the refresh reports: counts of names, and where a list was cut short."""
     known, now = _by_kind_and_name(before), _by_kind_and_name(after)
     kept = known.keys() & now.keys()
-    listing = next((view.listing for view in views if view.name == peer), None)
     return {
         "added": len(now) - len(kept),
         "removed": len(known) - len(kept),
@@ -186,8 +189,23 @@ def _changes(
         "excluded": len(after.excluded),
         "digest": after.digest,
         "version": after.version,
-        "truncated": listing.truncated if listing is not None else None,
+        "truncated": _truncated(before, views, peer),
     }
+
+
+def _truncated(before: Catalogue, views: Sequence[PeerView], peer: str) -> str | None:
+    """Of the one peer that changed; of several, each that was read anew, by its name."""
+    marks = []
+    for view in views:
+        listing = view.listing
+        if listing is None or listing.truncated is None:
+            continue
+        if view.name == peer:
+            return listing.truncated
+        known = before.listings.get(view.name)
+        if not peer and (known is None or known.listing is not listing):
+            marks.append(f"{view.name}: {listing.truncated}")
+    return "; ".join(marks)[:MAX_MARKS_CHARS] or None
 
 
 def _by_kind_and_name(catalogue: Catalogue) -> dict[tuple[str, str], ToolEntry | PromptEntry]:

@@ -180,3 +180,18 @@ def test_a_store_needs_nobody_listening() -> None:
         policy="prefix", rename_grace_s=1, telemetry=telemetry, clock=ManualClock()
     )
     assert store.refresh([up("a", "x")]).tools[0].name == "x"
+
+
+def test_where_two_servers_change_at_once_each_list_that_was_cut_short_is_named() -> None:
+    bench = Bench()
+    views = [
+        up("a", "one", truncated="the cursor repeats"),
+        up("b", "two"),
+        up("c", "three", truncated="too many pages"),
+    ]
+    bench.store.refresh(views)
+    assert bench.facts(CatalogueRefresh)[-1].truncated == (
+        "a: the cursor repeats; c: too many pages"
+    )
+    bench.store.refresh([*views[:2], up("c", "four", truncated="too many items")])
+    assert bench.facts(CatalogueRefresh)[-1].truncated == "c: too many items"
