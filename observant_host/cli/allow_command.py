@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from observant_host.cli.options import command, config_option, json_option, pass_screen
+from observant_host.cli.options import (
+    command,
+    config_option,
+    json_option,
+    pass_screen,
+    server_names,
+)
 from observant_host.cli.session import Session
 from observant_host.cli.words import era_of
 from observant_host.errors import InvalidCall
@@ -32,7 +38,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
         ("allow archive --until 8h --reason 'rollback of release 7'", "For this shift."),
     ),
 )
-@click.argument("server")
+@click.argument("server", shell_complete=server_names)
 @click.option("--until", help="A date, a moment (ISO 8601), or a duration such as 30d, 8h.")
 @click.option("--reason", default="", help="Why; it is recorded with your name.")
 @json_option

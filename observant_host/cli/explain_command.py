@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from observant_host.cli.options import command, config_option, json_option, pass_screen
+from observant_host.cli.options import (
+    command,
+    config_option,
+    json_option,
+    pass_screen,
+    server_names,
+)
 from observant_host.cli.session import Session
 from observant_host.cli.words import decision_line, evidence_line, moment
 from observant_host.errors import InvalidCall
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
         ("explain archive --json | jq '.decisions[-1].evidence'", "The last decision's evidence."),
     ),
 )
-@click.argument("server")
+@click.argument("server", shell_complete=server_names)
 @json_option
 @config_option
 @pass_screen

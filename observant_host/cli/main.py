@@ -41,6 +41,13 @@ COMMANDS = {
     "call": Lazy("call_command", "call", "Call one tool."),
     "explain": Lazy("explain_command", "explain", "Why a server has its era: every decision."),
     "allow": Lazy("allow_command", "allow", "Permit one server the bounded legacy handshake."),
+    "reload": Lazy("reload_command", "reload", "Apply what changed in the configuration."),
+    "retry": Lazy("operate_commands", "retry", "Try a server again now."),
+    "restart": Lazy("operate_commands", "restart", "Give a server a new process or connection."),
+    "hold": Lazy("operate_commands", "hold", "Let nothing happen to a server by itself."),
+    "disable": Lazy("operate_commands", "disable", "Switch a server off."),
+    "drain": Lazy("operate_commands", "drain", "Let a server's calls end, then switch it off."),
+    "enable": Lazy("operate_commands", "enable", "Undo hold, disable or drain."),
     "config": Lazy("config_commands", "config", "Show or check the effective configuration."),
     "doctor": Lazy("doctor", "doctor", "Check everything that can be checked, with fixes."),
 }

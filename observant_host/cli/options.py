@@ -105,6 +105,14 @@ deadline_option = click.option(
 """`deadline_s: float | None`."""
 
 
+def server_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Configured servers, for the shell to complete."""
+    from observant_host.cli.session import Session
+
+    names = Session(Screen(), ctx.params.get("config")).server_names()
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def required(value: str | None, usage: str) -> str:
     """An argument that a verb needs. Raises UsageError."""
     if value is None:

@@ -13,6 +13,7 @@ from observant_host.cli.options import (
     config_option,
     json_option,
     pass_screen,
+    server_names,
     standalone_option,
 )
 from observant_host.cli.session import Session
@@ -41,7 +42,7 @@ CONVERSED = ("ready", "degraded")
         ("probe --required-only --json", "For a health check of what must work."),
     ),
 )
-@click.argument("servers", nargs=-1)
+@click.argument("servers", nargs=-1, shell_complete=server_names)
 @click.option(
     "--suggest-legacy",
     is_flag=True,

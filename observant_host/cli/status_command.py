@@ -12,6 +12,7 @@ from observant_host.cli.options import (
     config_option,
     json_option,
     pass_screen,
+    server_names,
     standalone_option,
 )
 from observant_host.cli.session import Session
@@ -41,7 +42,7 @@ REPAINT_S = 1.0
         ("status --json | jq '.servers[] | select(.state != \"ready\") | .name'", "For a script."),
     ),
 )
-@click.argument("server", required=False)
+@click.argument("server", required=False, shell_complete=server_names)
 @click.option("--watch", is_flag=True, help="Look again every second until Ctrl-C.")
 @json_option
 @standalone_option
