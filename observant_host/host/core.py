@@ -23,10 +23,10 @@ from observant_host.peers.resource_cache import ResourceCache
 from observant_host.routing.catalogue_store import CatalogueStore
 from observant_host.routing.router import Router
 from observant_host.state_files import InstanceLock, Memory, MemoryFile
-from observant_host.supervision.figures import Figures, read_figures
 from observant_host.supervision.fleet import Fleet
 from observant_host.supervision.guardian import Guardian
 from observant_host.supervision.memory import HostMemory
+from observant_host.supervision.sampling import Sampler
 from observant_host.supervision.saver import Saver
 from observant_host.supervision.snapshots import snapshots
 from observant_host.supervision.surroundings import Surroundings
@@ -94,6 +94,7 @@ class Core:
     memory: HostMemory
     telemetry: Telemetry
     around: Surroundings
+    sampler: Sampler
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -105,7 +106,6 @@ class Core:
         self.refreshed = Signal()
         self.dirty = Signal()
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
-        self.figures: dict[int, Figures] = {}
         self._lists_run_out_s = math.inf
         self._changed: set[str] = set()
         self._starts = StartGate(child_nofile=plan.child_nofile)
@@ -151,6 +151,8 @@ class Core:
         self.memory = HostMemory(remembered, clock=plan.clock, changed=saved)
         await self._guard(stack)
         self._compose(remembered, saved)
+        stack.push_async_callback(self.sampler.close)
+        self.sampler.start()
 
     def _watch_loop(self, stack: AsyncExitStack) -> None:
         """Measure how late the event loop is, and tell what telemetry lost, as long as we run."""
@@ -246,6 +248,7 @@ class Core:
             remember=keep,
         )
         self.fleet = Fleet(self.around, tuple(plan.servers))
+        self.sampler = Sampler(self.fleet, clock=plan.clock, on_error=self.around.broken)
         self.router = Router(
             self.store,
             self.fleet,
@@ -257,7 +260,7 @@ class Core:
             lambda: snapshots(
                 self.fleet,
                 memory=self.memory,
-                figures=self.figures,
+                figures=self.sampler.figures,
                 catalogue=self.store.current,
                 now_s=self.around.now_s(),
             )
@@ -351,13 +354,6 @@ class Core:
                 trigger, context = listed
                 links += [Link(context, "triggered_by")] if context is not None else []
         return trigger, tuple(links[:MAX_LINKS])
-
-    async def refresh_figures(self) -> None:
-        """Read memory and CPU of the children, off the loop; the next scrape shows them."""
-        groups = [peer.record.pid for peer in self.fleet]
-        self.figures = await asyncio.to_thread(
-            read_figures, [pid for pid in groups if pid is not None]
-        )
 
     async def _end(self) -> None:
         self._say("stopping", "")

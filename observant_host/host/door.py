@@ -280,7 +280,7 @@ class Host(Acting):
         """(body, content type) of `/metrics`, with fresh figures of the children."""
         if self._core is None or not self._core.opened.is_set():
             return b"", "text/plain; version=0.0.4; charset=utf-8"
-        await self._core.refresh_figures()
+        await self._core.sampler.refresh()
         return await self._core.telemetry.render(accept)
 
     async def wait_for(self, name: str, *states: str) -> ServerView:

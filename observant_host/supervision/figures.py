@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable
 
 PROC: Final = Path("/proc")
+
+STATE, GROUP, STARTED, RESIDENT = 0, 2, 19, 21
+CPU: Final = (11, 12, 13, 14)
+"""Indices after the name in /proc/PID/stat (proc_pid_stat(5)). CPU is its own and that of children
+it has waited for, so that the sum of a group never falls when one of them ends."""
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -27,44 +32,52 @@ class Figures(msgspec.Struct, frozen=True):
     open_fds: int = 0
 
 
-def read_figures(groups: Collection[int], *, proc: Path = PROC) -> dict[int, Figures]:
+def read_figures(groups: Iterable[int], *, proc: Path = PROC) -> dict[int, Figures]:
     """Figures by process group, for those of `groups` that have processes. Blocks: use a thread."""
     wanted = frozenset(groups)
     found: dict[int, Figures] = {}
     if not wanted or not proc.is_dir():
         return found
     for entry in os.scandir(proc):
-        if entry.name.isdigit() and (stat := _stat(proc / entry.name)) is not None:
-            group, own = stat
-            if group in wanted:
-                found[group] = _sum(found.get(group, Figures()), own)
+        if not entry.name.isdigit() or (fields := _fields(proc / entry.name)) is None:
+            continue
+        group = int(fields[GROUP])
+        if group in wanted and (own := _figures(proc / entry.name, fields)) is not None:
+            found[group] = _sum(found.get(group, Figures()), own)
     return found
 
 
 def process_state(pid: int, *, proc: Path = PROC) -> str:
     """One letter ("R" runs, "S" sleeps, "T" stopped), "" where it cannot be known. Blocks."""
-    try:
-        text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    return text.rpartition(")")[2].split()[0]
+    fields = _fields(proc / str(pid))
+    return fields[STATE] if fields is not None else ""
 
 
-def _stat(folder: Path) -> tuple[int, Figures] | None:
-    """(process group, figures) of one process; None where it has just gone or is a zombie."""
+def _fields(folder: Path) -> list[str] | None:
+    """Of /proc/PID/stat, those after the name; None where there is no such process any more."""
     try:
         text = (folder / "stat").read_text(encoding="utf-8", errors="replace")
-        fields = text.rpartition(")")[2].split()
-        if fields[0] == "Z":
-            return None
-        descriptors = len(os.listdir(folder / "fd"))  # noqa: PTH208 - a count, no paths wanted
-    except (OSError, IndexError):
+    except OSError:
         return None
-    ticks = int(fields[11]) + int(fields[12])
-    return int(fields[2]), Figures(
+    fields = text.rpartition(")")[2].split()
+    return fields if len(fields) > RESIDENT else None
+
+
+def _figures(folder: Path, fields: list[str]) -> Figures | None:
+    """Of one process; None for a zombie, and where its number has gone to another meanwhile."""
+    if fields[STATE] == "Z":
+        return None
+    try:
+        descriptors = len(os.listdir(folder / "fd"))  # noqa: PTH208 - a count, no paths wanted
+    except OSError:
+        return None
+    now = _fields(folder)
+    if now is None or now[STARTED] != fields[STARTED]:
+        return None
+    return Figures(
         processes=1,
-        resident_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
-        cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
+        resident_bytes=int(fields[RESIDENT]) * os.sysconf("SC_PAGE_SIZE"),
+        cpu_seconds=sum(int(fields[index]) for index in CPU) / os.sysconf("SC_CLK_TCK"),
         open_fds=descriptors,
     )
 

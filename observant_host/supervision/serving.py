@@ -210,10 +210,10 @@ class Serving:
             signals.condemned,
         )
         while True:
-            if self._vitals.health is not Health.HEALTHY:
+            if not self._vitals.is_well():
                 if (end := await self._unwell(over, wish)) is not None:
                     return end
-                if wish.is_set() and self._vitals.health is not Health.HEALTHY:
+                if wish.is_set() and not self._vitals.is_well():
                     served(take())
                 continue
             calm, rest = self._calm_s(), self._rest_s()
@@ -257,7 +257,7 @@ class Serving:
         spoke.clear()
         vitals.stirred.clear()
         vitals.look()
-        if (woken is None or woken is wish) and vitals.health is not Health.HEALTHY:
+        if (woken is None or woken is wish) and not vitals.is_well():
             await self._checkups.of_a_suspect()
         self._say_again()
         return None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from observant_host.supervision.figures import Figures
     from observant_host.supervision.fleet import Fleet
     from observant_host.supervision.memory import HostMemory
+    from observant_host.supervision.sampling import Life
     from observant_host.supervision.supervisor import PeerSupervisor
 
 
@@ -23,11 +24,11 @@ def snapshots(
     fleet: Fleet,
     *,
     memory: HostMemory,
-    figures: Mapping[int, Figures],
+    figures: Mapping[Life, Figures],
     catalogue: Catalogue,
     now_s: float,
 ) -> list[PeerSnapshot]:
-    """One of each peer. `figures` are by process group; `now_s` is since the epoch.
+    """One of each peer. `figures` are of process groups; `now_s` is since the epoch.
 
     A peer that takes calls was last ready now: what memory keeps is the moment at which it left.
     """
@@ -57,13 +58,13 @@ def _snapshot(
     peer: PeerSupervisor,
     *,
     memory: HostMemory,
-    figures: Mapping[int, Figures],
+    figures: Mapping[Life, Figures],
     collisions: int,
     now_s: float,
 ) -> PeerSnapshot:
     record, moments = peer.record, memory.moments(peer.server)
-    pid = record.pid
-    group = figures.get(pid) if pid is not None else None
+    running = record.pid is not None
+    group = figures.get((peer.server.name, record.generation)) if running else None
     listing = record.listing
     return PeerSnapshot(
         peer=peer.server.name,

@@ -60,6 +60,10 @@ class Vitals:
     def health(self) -> Health:
         return self.suspicion.health
 
+    def is_well(self) -> bool:
+        """Whether nothing is held against it now."""
+        return self.suspicion.health is Health.HEALTHY
+
     @property
     def heard(self) -> int:
         """How many messages this life has brought."""
