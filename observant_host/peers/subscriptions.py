@@ -41,12 +41,13 @@ UPDATED = "notifications/resources/updated"
 
 class Subscription:
     """One `subscriptions/listen`. `acked` is released with what was granted, `lost` with how it
-    ended; `error` is then what it failed with. `doubted` is set where another request failed, that
-    had been made at `doubted_s`. Times are in monotonic seconds."""
+    ended; `error` is then what it failed with. `stirred` is set where it is to be judged anew:
+    its habit of keep-alives changed, or another request failed, made at `doubted_s`. Times are in
+    monotonic seconds."""
 
     def __init__(self, asked: Filter, *, request_id: int, call: OpenCall) -> None:
         self.pulse = Pulse(call.began)
-        self.doubted = Signal()
+        self.stirred = Signal()
         self.doubted_s: float | None = None
         self.asked = asked
         self.id = request_id
@@ -60,11 +61,13 @@ class Subscription:
 
     def doubt(self, failed_since_s: float) -> None:
         self.doubted_s = max(failed_since_s, self.doubted_s or failed_since_s)
-        self.doubted.set()
+        self.stirred.set()
 
-    def trusted_again(self) -> None:
-        self.doubted_s = None
-        self.doubted.clear()
+    def kept_alive(self, now_s: float, *, least_gap_s: float) -> None:
+        before = self.pulse.interval_s
+        self.pulse = self.pulse.kept_alive(now_s, least_gap_s=least_gap_s)
+        if self.pulse.interval_s != before:
+            self.stirred.set()
 
     def covers(self, method: str) -> bool:
         """Whether it was granted that such notifications come on it."""
@@ -115,8 +118,7 @@ class Subscriptions:
         """Something came on this stream that is no message: it is alive."""
         opened = self._open.get(request_id)
         if opened is not None:
-            now = self._life.clock.monotonic()
-            opened.pulse = opened.pulse.kept_alive(now, least_gap_s=self.least_gap_s)
+            opened.kept_alive(self._life.clock.monotonic(), least_gap_s=self.least_gap_s)
 
     def doubt(self, failed_since_s: float) -> None:
         """A request that was made then has failed in a way in which a dead path would fail it. A

@@ -158,6 +158,7 @@ class Watchdog:
         """Until it is lost, or is to be replaced: for other wishes, or because it is doubted."""
         life, drawn = self._life, self._random()
         while not opened.lost.is_set():
+            opened.stirred.clear()
             judged = self._judged(opened, drawn)
             if judged.verdict is Verdict.SILENT:
                 self._openings.distrusted(opened, judged.verdict)
@@ -169,7 +170,7 @@ class Watchdog:
                 self._previous, self._verdict = opened, judged.verdict
                 return None
             left = judged.left_s if life.transport.kind != "stdio" else None
-            signals = (opened.lost, self._wishes.changed, opened.doubted)
+            signals = (opened.lost, self._wishes.changed, opened.stirred)
             await wait_any(life.clock, left, *signals)
             if opened.lost.is_set():
                 break
@@ -194,6 +195,6 @@ class Watchdog:
         failed_since = opened.doubted_s
         if judged.verdict is not Verdict.OK or failed_since is None:
             return judged
-        opened.trusted_again()
+        opened.doubted_s = None
         doubted = is_doubtful(opened.pulse, failed_since) and self._listening.doubts.take(now)
         return Judged(Verdict.DOUBTFUL) if doubted else judged
