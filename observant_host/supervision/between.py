@@ -45,8 +45,10 @@ class Next(msgspec.Struct, frozen=True):
     proved_modern: bool = False
     login: bool = False
 
-    def start_said(self, now_ns: int) -> str:
+    def start_said(self, now_ns: int, *, held: bool = False) -> str:
         """When the next life begins, for a person who may read it later."""
+        if held and not self.asked:
+            return "it is not started again by itself while it is held"
         if not self.delay_s:
             return "it is started again now"
         at = iso(now_ns + int(self.delay_s * 1e9))

@@ -309,10 +309,13 @@ class PeerSupervisor(Acting):
             Happened.ERA_ENDED,
             cause=lost if reason is None else cause_of(reason, transport=self.server.transport),
             reason=reason or "",
-            detail=f"{self._why_ended}; {coming.start_said(self._around.clock.wall_ns())}",
+            detail=f"{self._why_ended}; {self._start_said(coming)}",
         )
         await self._lives.end(self._why_ended)
         return coming
+
+    def _start_said(self, coming: Next) -> str:
+        return coming.start_said(self._around.clock.wall_ns(), held=self.record.held)
 
     def _leaving(self, life: Life | None, why: str) -> End | None:
         """Call it no more, drop its era, and say how it ended if it did by itself: closing it may
