@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from observant_host.supervision.figures import Figures, read_figures
+from observant_host.supervision.figures import Figures, process_state, read_figures
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -53,3 +53,35 @@ def test_broken_and_gone_processes_are_left_out(tmp_path: Path) -> None:
     assert read_figures([7], proc=tmp_path) == {
         7: Figures(processes=1, resident_bytes=3 * page, cpu_seconds=100 / ticks, open_fds=0)
     }
+
+
+def stat(folder: Path, pid: int, *, started: int, state: str = "S") -> None:
+    fields = [state, "1", "7", *["0"] * 8, "10", "20", "30", "40", *["0"] * 4, started, "0", "3"]
+    (folder / str(pid) / "fd").mkdir(parents=True, exist_ok=True)
+    (folder / str(pid) / "stat").write_text(f"{pid} (x) {' '.join(map(str, fields))}")
+
+
+def test_cpu_of_ended_children_stays_counted(tmp_path: Path) -> None:
+    stat(tmp_path, 7, started=5)
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert read_figures([7], proc=tmp_path)[7].cpu_seconds == 100 / ticks
+
+
+def test_a_number_that_went_to_another_process_while_it_was_read_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat(tmp_path, 7, started=5)
+    look = os.listdir
+
+    def meanwhile(path: Path) -> list[str]:
+        stat(tmp_path, 7, started=6)
+        return look(path)
+
+    monkeypatch.setattr(os, "listdir", meanwhile)
+    assert read_figures([7], proc=tmp_path) == {}
+
+
+def test_the_state_of_a_process_is_one_letter(tmp_path: Path) -> None:
+    stat(tmp_path, 7, started=5, state="T")
+    assert process_state(7, proc=tmp_path) == "T"
+    assert process_state(8, proc=tmp_path) == ""
