@@ -25,7 +25,8 @@ class Episode(msgspec.Struct, kw_only=True):
     """One server on one host. `end_ns` None: it still lasts.
 
     before: the last decision that chose an era before it. closed_by: the one that ended it.
-    was_up: the server worked when it began. times: how often it came again.
+    was_up: the server worked when it began. ended_as: the state that ended it, or "modern".
+    times: how often it came again.
     """
 
     kind: IncidentKind
@@ -44,6 +45,7 @@ class Episode(msgspec.Struct, kw_only=True):
     modern_in_life: bool = False
     allowed_by: str = ""
     was_up: bool = False
+    ended_as: str = ""
     settled: bool = True
     times: int = 1
 
@@ -119,6 +121,7 @@ class _Fold:
     def _decided(self, one: Decided) -> None:
         if one.generation != self._generation or one.trigger == "boot":
             self._generation, self._life_modern = one.generation, False
+        self._proven = self._proven or one.previous == "modern" or one.reason == "was_modern"
         for lasting in (self._legacy, self._down):
             if lasting is not None and one.selected != "modern":
                 lasting.decisions.append(one)
@@ -136,6 +139,7 @@ class _Fold:
     def _modern(self, one: Decided) -> None:
         if self._legacy is not None:
             self._legacy.end_ns, self._legacy.closed_by = one.at_ns, one
+            self._legacy.ended_as = "modern"
             self._legacy = None
         if self._down is not None:
             self._down.closed_by = one
@@ -165,22 +169,29 @@ class _Fold:
             self._fallen(one, kind)
         elif one.state in _OVER:
             if self._down is not None:
-                self._down.end_ns = one.at_ns
+                self._down.end_ns, self._down.ended_as = one.at_ns, one.state
                 self._down = None
             self._up = one.state in ("ready", "degraded")
 
     def _fallen(self, one: Moved, kind: IncidentKind) -> None:
         down = self._down
-        if down is not None and not down.settled:
-            down.kind, down.settled = kind, True
-        elif down is not None and down.kind is not kind:
-            down.end_ns, self._down = one.at_ns, None
-        if self._down is None:
+        if down is not None and down.settled and down.kind is not kind:
+            self._down = self._turned(down, one, kind)
+        elif down is None:
             self._down = self._begin(kind, one.at_ns)
-            if down is not None and down.decisions and down.end_ns == one.at_ns:
-                self._down.decisions.append(down.decisions[-1])
-        self._down.moves.append(one)
+        else:
+            down.kind, down.settled = kind, True
+        if self._down is not None:
+            self._down.moves.append(one)
         self._up = False
+
+    def _turned(self, down: Episode, one: Moved, kind: IncidentKind) -> Episode:
+        """What it waits for is another thing now: the decision that says so is the new one's."""
+        down.end_ns, down.ended_as = one.at_ns, one.state
+        turned = self._begin(kind, one.at_ns)
+        if down.decisions and down.decisions[-1].reason == one.reason:
+            turned.decisions.append(down.decisions.pop())
+        return turned
 
     def _restarted(self, one: Restarted) -> None:
         self._life_modern, self._restart = False, one
@@ -205,7 +216,7 @@ class _Fold:
             start_ns=at_ns,
             restarts=[last] if last is not None and recent else [],
             before=self._era,
-            proven=self._proven or (self._era is not None and self._era.selected == "modern"),
+            proven=self._proven,
             modern_in_life=self._life_modern,
             allowed_by=self._allowed_by,
             was_up=self._up,
@@ -222,6 +233,7 @@ def _joined(found: list[Episode]) -> list[Episode]:
         before = last.get(one.kind)
         if before is not None and _again(before, one):
             before.end_ns, before.closed_by = one.end_ns, one.closed_by
+            before.ended_as = one.ended_as
             before.decisions += one.decisions
             before.moves += one.moves
             before.restarts += [each for each in one.restarts if each not in before.restarts]
@@ -234,4 +246,12 @@ def _joined(found: list[Episode]) -> list[Episode]:
 
 
 def _again(before: Episode, one: Episode) -> bool:
-    return before.end_ns is not None and one.start_ns - before.end_ns < QUIET_NS
+    """Also over the host's own rest, where what it was stopped with is what it starts with."""
+    if before.end_ns is None:
+        return False
+    rested = before.ended_as == "stopped" and not one.was_up and _reason(before) == _reason(one)
+    return rested or one.start_ns - before.end_ns < QUIET_NS
+
+
+def _reason(one: Episode) -> str:
+    return one.began.reason if one.began is not None else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -106,6 +107,12 @@ def moment_of(span: RecordedSpan) -> Moment | None:
     """The fact of this span; None for any other span, and for a decision that was cut off."""
     make = _MAKERS.get(span.name)
     return make(_Reader(span)) if make is not None else None
+
+
+def iso_time(time_ns: int) -> str:
+    """UTC with milliseconds, as every time in the JSON of this host."""
+    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def evidence_of(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from observant_host.incidents.moments import evidence_of, iso_time
 from observant_host.incidents.otlp import RecordedSpan, spans_of_line
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ _DECIDE: Final = "observant_host.era.decide"
 
 MAX_TRACE_SPANS: Final = 10_000
 """Spans of one trace that are read into a tree: more than a person can look at."""
-
-EVIDENCE: Final = (
-    *("step", "version", "outcome", "rpc_code", "http_status", "content_type", "excerpt"),
-    *("elapsed_ms", "timeout_ms", "late"),
-)
-"""Keys of one piece of evidence; those that were not observed are null."""
 
 
 class TraceNode(msgspec.Struct):
@@ -141,21 +135,10 @@ def _decision(span: RecordedSpan) -> dict[str, Any]:
         "detail": era.get("detail", ""),
         "generation": span.attributes.get("observant_host.peer.generation", 0),
         "evidence": [
-            _evidence(attributes) for name, attributes in span.events if name == "evidence"
+            evidence_of(attributes) for name, attributes in span.events if name == "evidence"
         ],
         "trace_id": span.trace_id,
     }
-
-
-def _evidence(attributes: dict[str, Any]) -> dict[str, Any]:
-    seen = {key.rpartition("evidence.")[2]: value for key, value in attributes.items()}
-    return {key: seen.get(key, False if key == "late" else None) for key in EVIDENCE}
-
-
-def iso_time(time_ns: int) -> str:
-    """UTC with milliseconds, as every time in the JSON of this host."""
-    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _read(
