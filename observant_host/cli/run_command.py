@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import signal
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,10 @@ import msgspec
 from observant_host.cli.limits import raise_open_files
 from observant_host.cli.options import command, config_option, pass_screen
 from observant_host.cli.session import Session
+from observant_host.errors import ConfigError
 from observant_host.telemetry.vocabulary import ConfigLoaded, HostLifecycle
 from observant_host.timing.clock import SystemClock
-from observant_host.timing.tasks import Signal
+from observant_host.timing.tasks import OwnerTask, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from observant_host.cli.output import Screen
     from observant_host.config import HostConfig
     from observant_host.config_files import Loaded
+    from observant_host.errors import HostError
     from observant_host.host import Host
 
 
@@ -41,13 +42,14 @@ if TYPE_CHECKING:
 def run(screen: Screen, *, listen: str | None, config: Path | None) -> int:
     """Start all configured servers and serve until Ctrl-C or SIGTERM.
 
-    The first signal refuses new calls and waits for the open ones; the second ends at once.
+    The first signal refuses new calls and waits for the open ones; the second ends at once. SIGHUP,
+    `reload`, or a change of the file given by --config applies what changed in the configuration.
     """
     from observant_host.host import Host
 
     flags = {} if listen is None else {"service.listen": listen}
     session = Session(screen, config, flags=flags)
-    settings = spoken(session.config, session, screen)
+    settings = spoken(session.loaded, screen)
     host = Host(
         config=settings,
         state_dir=session.state_dir,
@@ -56,42 +58,53 @@ def run(screen: Screen, *, listen: str | None, config: Path | None) -> int:
         configure_sdk=True,
         child_nofile=raise_open_files(),
     )
+    host.reload_from(lambda: _as_spoken(session.read_again(), screen), now=session.loaded)
     screen.detail(f"configuration: {session.loaded.path}; state folder: {session.state_dir}")
     asyncio.run(
         serve_until_stopped(
-            host, screen, state_dir=session.state_dir, loaded=config_loaded(session.loaded)
+            host,
+            screen,
+            state_dir=session.state_dir,
+            loaded=config_loaded(session.loaded),
+            watch=session.explicit,
         )
     )
     return 0
 
 
 def config_loaded(loaded: Loaded) -> ConfigLoaded:
-    """The fact that this configuration is in force; its hash is over masked values."""
-    lines = "\n".join(
-        f"{'.'.join(path)}={entry.value!r}" for path, entry in loaded.assembled.entries.items()
-    )
+    """The fact that this configuration is in force."""
+    from observant_host.host.reload import hash_of
+
     return ConfigLoaded(
-        hash=hashlib.sha256(lines.encode()).hexdigest()[:16],
+        hash=hash_of(loaded),
         successful=True,
         problems=sum(server.problem is not None for server in loaded.config.servers),
         detail=str(loaded.path),
     )
 
 
-def spoken(config: HostConfig, session: Session, screen: Screen) -> HostConfig:
-    """`config` with logs for a person, where a person watches and nobody asked for another form.
+def spoken(loaded: Loaded, screen: Screen) -> HostConfig:
+    """The configuration with logs for a person, where a person watches and nobody asked for
+    another form.
 
     Without -v a terminal shows progress and changes instead of log lines, but for errors.
     """
+    config, entries = loaded.config, loaded.assembled.entries
     changes: dict[str, str] = {}
-    if screen.live and session.is_default("telemetry", "log_format"):
+    if screen.live and entries["telemetry", "log_format"].origin.kind == "default":
         changes["log_format"] = "console"
-    if session.is_default("telemetry", "log_level"):
+    if entries["telemetry", "log_level"].origin.kind == "default":
         levels = {-1: "warning", 0: "error" if screen.live else "info", 1: "info"}
         changes["log_level"] = levels.get(screen.verbosity, "debug")
     return msgspec.structs.replace(
         config, telemetry=msgspec.structs.replace(config.telemetry, **changes)
     )
+
+
+def _as_spoken(loaded: Loaded, screen: Screen) -> Loaded:
+    assembled = msgspec.structs.replace(loaded.assembled, config=spoken(loaded, screen))
+    return msgspec.structs.replace(loaded, assembled=assembled)
 
 
 async def serve_until_stopped(
@@ -101,17 +114,38 @@ async def serve_until_stopped(
     state_dir: Path,
     loaded: ConfigLoaded | None = None,
     published: Callable[[dict[str, str]], None] | None = None,
+    watch: bool = False,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; a second one cuts the draining short.
+    """Serve until SIGINT or SIGTERM; a second one cuts the draining short. SIGHUP reads the
+    configuration again, and with `watch` so does a change of its files.
 
     `published` is called with the addresses once start-up is over, instead of a summary.
     """
     from observant_host.cli.progress import Progress
+    from observant_host.host.watched import follow
     from observant_host.service.app import serve
+    from observant_host.supervision.orphans import adopts_orphans, reap_orphans
 
-    stop, hurry = stopping(screen)
+    stop, hurry = stopping(screen, host)
+    hangup = Signal()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
     progress = Progress(screen, lambda: host.servers)
     addresses: dict[str, str] = {}
+    clock = SystemClock()
+    following = OwnerTask(
+        "configuration",
+        lambda over: follow(
+            host,
+            over,
+            hangup=hangup,
+            clock=clock,
+            watch=watch,
+            refused=lambda error: refused(screen, error),
+        ),
+    )
+    orphans = OwnerTask(
+        "orphans", lambda over: reap_orphans(over, telemetry=host.telemetry, clock=clock)
+    )
 
     def listening(at: dict[str, str]) -> None:
         addresses.update(at)
@@ -119,6 +153,9 @@ async def serve_until_stopped(
         host.telemetry.count(HostLifecycle(what="listening", detail=detail))
         if loaded is not None:
             host.telemetry.count(loaded)
+        following.start()
+        if adopts_orphans():
+            orphans.start()
         if screen.live:
             progress.start()
 
@@ -138,31 +175,50 @@ async def serve_until_stopped(
         await serve(
             host,
             stop,
-            clock=SystemClock(),
+            clock=clock,
             state_dir=state_dir,
             hurry=hurry,
             listening=listening,
             published=started,
         )
     finally:
-        progress.stop()
-        await progress.wait()
+        for task in (following, orphans, progress):
+            task.stop()
+        for task in (following, orphans, progress):
+            await task.wait()
 
 
-def stopping(screen: Screen) -> tuple[Signal, Signal]:
+def refused(screen: Screen, error: HostError) -> None:
+    """Why nothing was reloaded, for somebody who watches (elsewhere a log line tells it)."""
+    problems = error.problems if isinstance(error, ConfigError) else (str(error),)
+    for problem in problems:
+        screen.say_live(f"nothing was changed: {problem}")
+
+
+def stopping(screen: Screen, host: Host) -> tuple[Signal, Signal]:
     """(stop, hurry): set by the first and the second SIGINT or SIGTERM."""
     stop, hurry = Signal(), Signal()
 
     def end() -> None:
         if stop.is_set():
+            screen.say_live("ending at once")
             hurry.set()
         else:
-            screen.say_live("stopping: open calls may end; once more ends at once")
+            screen.say_live(f"stopping: {waited_for(host)}; once more ends at once")
             stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end)
     return stop, hurry
+
+
+def waited_for(host: Host) -> str:
+    """What the end waits for, in words."""
+    calls, settings = host.open_calls, host.config.service
+    delay = f"ready no more, {settings.drain_delay_s:g} s for load balancers to see it, then "
+    count = f"{calls} open call{'' if calls == 1 else 's'}"
+    waits = f"{count} may end (up to {settings.drain_timeout_s:g} s)" if calls else "no open call"
+    return (delay if settings.drain_delay_s else "") + waits
 
 
 def metrics_url(addresses: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ copies of what is needed, and ending cleanly on Ctrl-C and SIGTERM.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from observant_host.config import HostConfig
     from observant_host.config_files import Loaded
     from observant_host.host import Host
+    from observant_host.service.client import HostClient
     from observant_host.supervision.examine import Examination
 
 T = TypeVar("T")
@@ -83,13 +85,22 @@ class Session:
             self.screen.detail(f"note: {notice}")
         return loaded
 
+    def read_again(self) -> Loaded:
+        """What the same files, flags and variables give by now. Raises ConfigError."""
+        from observant_host import config_files
+
+        return config_files.load(self._given, flags=self._flags)
+
+    @property
+    def explicit(self) -> bool:
+        """True where a person named the file, by --config or by the variable."""
+        from observant_host import config_files
+
+        return self._given is not None or bool(os.environ.get(config_files.CONFIG_VARIABLE))
+
     @property
     def config(self) -> HostConfig:
         return self.loaded.config
-
-    def is_default(self, table: str, key: str) -> bool:
-        """True where nobody chose this value. Raises ConfigError."""
-        return self.loaded.assembled.entries[table, key].origin.kind == "default"
 
     def server_names(self) -> tuple[str, ...]:
         """Configured servers in order; empty where no configuration can be read."""
@@ -154,6 +165,12 @@ class Session:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Source | None]:
         """The host that serves from our state folder, or None; says so where there is one."""
+        async with self.running_client() as client:
+            yield client
+
+    @asynccontextmanager
+    async def running_client(self) -> AsyncIterator[HostClient | None]:
+        """The same, for what only a running host can do."""
         from observant_host.cli.source import principal
         from observant_host.service.client import HostClient
 

@@ -108,6 +108,11 @@ class Calls:
         if self._refusing and not self._open_calls:
             self._idle.set()
 
+    @property
+    def open_calls(self) -> int:
+        """How many calls are open now."""
+        return self._open_calls
+
     # Draining
 
     def leave(self) -> None:

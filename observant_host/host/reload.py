@@ -45,7 +45,7 @@ class Reload(msgspec.Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """The document of `reload --json`."""
         built: dict[str, Any] = msgspec.to_builtins(self)
-        return built
+        return {**built, "sentences": self.plan.sentences()}
 
 
 class Reloading(Following):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from observant_host.auth import credentials
@@ -82,8 +83,9 @@ class Transports:
         )
 
     def _http(self, server: ServerConfig, endpoint: HttpServer) -> Transport:
-        kind = SseTransport if endpoint.transport == "sse" else HttpTransport
-        return kind(
+        sse = endpoint.transport == "sse"
+        make = SseTransport if sse else partial(HttpTransport, hurry=self._hurry)
+        return make(
             server.name,
             endpoint,
             credentials=self._credentials_of(server.name, endpoint),

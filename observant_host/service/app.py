@@ -2,7 +2,8 @@
 ends.
 
     listen (healthz answers) -> open the host -> private socket -> settle (readyz may turn 200)
-    stop -> readyz 503, drain_delay_s -> drain -> close the host -> close the listeners
+    stop -> readyz 503, drain_delay_s -> drain -> remove the socket -> close the host
+         -> close the listeners
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Service:
     def __init__(self, host: Served) -> None:
         self._host = host
         self._runners: list[web.AppRunner] = []
+        self._private_in: Path | None = None
         self.addresses: dict[str, str] = {}
 
     async def listen(self) -> None:
@@ -63,6 +65,7 @@ class Service:
         listener = await asyncio.to_thread(private_socket.listen, state_dir)
         runner = await self._runner(app)
         await web.SockSite(runner, listener).start()
+        self._private_in = state_dir
         self.addresses["socket"] = str(private_socket.socket_path(state_dir))
 
     async def _listen_tcp(self, what: str, app: web.Application, at: Address) -> None:
@@ -86,6 +89,13 @@ class Service:
         await runner.setup()
         self._runners.append(runner)
         return runner
+
+    async def hide(self) -> None:
+        """No new connection finds the private socket; open ones go on. While the host still holds
+        the folder's lock: afterwards it may be another host's."""
+        folder, self._private_in = self._private_in, None
+        if folder is not None:
+            await asyncio.to_thread(private_socket.remove, folder)
 
     async def close(self) -> None:
         """Idempotent."""
@@ -125,6 +135,7 @@ async def serve(
             await wait_any(clock, None, stop, host.over)
         await _drain(host, clock=clock, hurry=hurry)
     finally:
+        await service.hide()
         await _close(host, clock=clock, hurry=hurry)
         await service.close()
 

@@ -49,6 +49,12 @@ def listen(state_dir: Path) -> socket.socket:
     return listener
 
 
+def remove(state_dir: Path) -> None:
+    """Take it away. The caller holds the folder's instance lock."""
+    with suppress(OSError):
+        socket_path(state_dir).unlink()
+
+
 @contextmanager
 def address(state_dir: Path) -> Iterator[str]:
     """A spelling of the socket's path that fits into a socket address, while in the block."""

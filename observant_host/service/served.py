@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from observant_host.timing.tasks import Signal
 
 
+class Reloaded(Protocol):
+    """What came of a reload."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
 class Served(Protocol):
     """Every method raises HostError with a sentence; see `host.Host` for each."""
 
@@ -113,5 +119,9 @@ class Served(Protocol):
     async def examine(
         self, name: str, *, principal: str = "library", reason: str = ""
     ) -> Examination: ...
+
+    async def reload(
+        self, *, dry_run: bool = False, principal: str = "library", reason: str = ""
+    ) -> Reloaded: ...
 
     async def explain(self, name: str, *, since_ns: int | None = None) -> list[dict[str, Any]]: ...

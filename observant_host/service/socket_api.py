@@ -55,6 +55,13 @@ class ActBody(msgspec.Struct, frozen=True):
     for_s: float | None = None
 
 
+class ReloadBody(msgspec.Struct, frozen=True):
+    """Body of `POST /api/v1/reload`."""
+
+    dry_run: bool = False
+    reason: str = ""
+
+
 def add_api(app: web.Application, host: Served) -> None:
     """All routes below `/api/v1`."""
     api = _Api(host)
@@ -71,6 +78,7 @@ def add_api(app: web.Application, host: Served) -> None:
             web.post("/api/v1/prompts/get", api.prompt),
             web.post("/api/v1/resources/read", api.resource),
             web.get("/api/v1/decisions", api.decisions),
+            web.post("/api/v1/reload", api.reload),
         ]
     )
 
@@ -120,6 +128,14 @@ class _Api:
                     unknown=True,
                 )
         return _json(msgspec.json.encode(result))
+
+    async def reload(self, request: web.Request) -> web.Response:
+        """Read the configuration again and apply it, or only plan that."""
+        body = await _body(request, ReloadBody, default=b"{}")
+        done = await self._host.reload(
+            dry_run=body.dry_run, principal=_principal(request), reason=body.reason
+        )
+        return _json(msgspec.json.encode(done.to_dict()))
 
     def catalogue(self, shape: Callable[[Catalogue], dict[str, Any]]) -> Handler:
         async def listed(_: web.Request) -> web.Response:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from observant_host.errors import CallError, HostError, InvalidCall
+from observant_host.errors import CallError, ConfigError, HostError, InvalidCall
 from observant_host.routing.call_result import error_json
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def status_of(error: HostError) -> int:
     """HTTP status of an error."""
     if isinstance(error, InvalidCall) and error.unknown:
         return 404
+    if isinstance(error, ConfigError):
+        return 400
     return STATUS[error.outcome] if isinstance(error, CallError) else 500
 
 
@@ -60,4 +62,6 @@ def problem_json(error: HostError) -> bytes:
     fields: dict[str, object] = {"type": error.error_type, "message": str(error)}
     if isinstance(error, InvalidCall):
         fields["unknown"] = error.unknown
+    if isinstance(error, ConfigError):
+        fields["problems"] = error.problems
     return msgspec.json.encode({"error": fields})

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
+    import anyio
+
     from observant_host.timing.clock import Clock
 
 T = TypeVar("T")
@@ -175,6 +177,12 @@ class Latch(Signal, Generic[T]):
 
     def clear(self) -> None:
         raise RuntimeError("a latch is never cleared")
+
+
+async def cancel_on(signal: Signal, scope: anyio.CancelScope) -> None:
+    """For a task beside the work in a scope: end it as soon as `signal` is set."""
+    await signal.wait()
+    scope.cancel()
 
 
 async def wait_any(clock: Clock, seconds: float | None, *signals: Signal) -> Signal | None:

@@ -30,6 +30,14 @@ STARTS_AT_ONCE: Final = 8
 """A few times the cores: 500 starts at once stall the loop for 4 s, 8 at a time for 35 ms."""
 
 
+_started: Final[set[int]] = set()
+
+
+def started_here() -> frozenset[int]:
+    """Every child that was started here and not reaped yet: their exit status is spoken for."""
+    return frozenset(_started)
+
+
 Stream = Literal["stdin", "stdout", "stderr"]
 STREAMS: Final[tuple[Stream, ...]] = ("stdin", "stdout", "stderr")
 
@@ -91,6 +99,7 @@ class Child:
             return
         self._reaped = True
         self._process.poll()
+        _started.discard(self.pid)
         self._unwatch()
 
     def _watch_exit(self) -> None:
@@ -185,6 +194,7 @@ def _launch(
             stderr=child_err,
             start_new_session=True,
         )
+        _started.add(process.pid)
     except BaseException:
         for fd in fds:
             os.close(fd)
@@ -213,4 +223,9 @@ def _discard(making: asyncio.Future[Started]) -> None:
         os.close(fd)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    threading.Thread(target=process.wait, daemon=True).start()
+    threading.Thread(target=_wait_for, args=(process,), daemon=True).start()
+
+
+def _wait_for(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+    _started.discard(process.pid)

@@ -12,10 +12,12 @@ import math
 import os
 from typing import TYPE_CHECKING, Final, Literal
 
+import anyio
+
 from observant_host.errors import HttpFailure, TransportClosed
 from observant_host.telemetry.vocabulary import SessionNotEnded
 from observant_host.timing.deadline import DeadlinePassed, deadline
-from observant_host.timing.tasks import Latch, spawn
+from observant_host.timing.tasks import Latch, Signal, cancel_on, spawn
 from observant_host.transports.base import End
 from observant_host.transports.http.posting import Posting
 from observant_host.transports.http.session import Session
@@ -49,7 +51,8 @@ class HttpTransport:
     `max_message_bytes` bounds one decoded message; `connect_timeout_s` making one connection;
     `shutdown_timeout_s` `close()` as a whole. Static `headers` of the endpoint belong to
     `credentials` (auth.credentials.for_server), which is all that this transport asks.
-    `environment` holds the proxy variables; `call_connections` bounds requests at once.
+    `environment` holds the proxy variables; `call_connections` bounds requests at once. Once
+    `hurry` is set, closing waits for nobody.
     """
 
     kind: Literal["http"] = "http"
@@ -70,6 +73,7 @@ class HttpTransport:
         clock: Clock,
         environment: Mapping[str, str] = os.environ,
         call_connections: int = CALL_CONNECTIONS,
+        hurry: Signal | None = None,
     ) -> None:
         self._name = name
         self._endpoint = endpoint
@@ -82,6 +86,7 @@ class HttpTransport:
         self._clock = clock
         self._environment = environment
         self._call_connections = call_connections
+        self._hurry = hurry or Signal()
         self._inlet = Inlet(masker)
         self._session = Session()
         self._client: WebClient | None = None
@@ -219,7 +224,10 @@ class HttpTransport:
                 self._listener.cancel()
             if self._exchanges is not None:
                 await self._exchanges.stop()
-            await self._delete(client)
+            async with anyio.create_task_group() as group:
+                group.start_soon(cancel_on, self._hurry, group.cancel_scope)
+                await self._delete(client)
+                group.cancel_scope.cancel()
         finally:
             await client.close()
             self._finished.release(end)
