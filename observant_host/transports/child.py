@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from observant_host.timing.tasks import Latch
 from observant_host.transports.endings import spawn_failed
+from observant_host.transports.oom import OomKills
 from observant_host.transports.pipes import add_reader
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class StartGate:
     def __init__(self, limit: int = STARTS_AT_ONCE, *, child_nofile: int | None = None) -> None:
         self.child_nofile = child_nofile
         self.slots = asyncio.Semaphore(limit)
+        self.oom_kills = OomKills()
 
 
 class Child:

@@ -35,10 +35,17 @@ def exit_phrase(code: int | None) -> str:
 
 
 def end_detail(
-    server: str, kind: EndKind, *, exit_code: int | None, exited: bool, stderr_tail: str
+    server: str,
+    kind: EndKind,
+    *,
+    exit_code: int | None,
+    exited: bool,
+    stderr_tail: str,
+    killed: str = "",
 ) -> str:
-    """How a life ended, as one sentence with the last words of stderr."""
-    what = _what(kind, exit_phrase(exit_code) if exited else None)
+    """How a life ended, as one sentence with the last words of stderr. `killed` is what is known
+    of a SIGKILL that is not ours."""
+    what = _what(kind, exit_phrase(exit_code) + killed if exited else None)
     return f'server "{server}" {what}{_last_words(stderr_tail)}'
 
 

@@ -9,6 +9,7 @@ Source: MCP 2026-07-28 basic/transports/stdio.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from typing import TYPE_CHECKING, Final, Literal
@@ -19,6 +20,7 @@ from observant_host.transports.base import End
 from observant_host.transports.child import start_child
 from observant_host.transports.endings import end_detail
 from observant_host.transports.environment import base_environment
+from observant_host.transports.oom import was_killed
 from observant_host.transports.outbox import Outbox
 from observant_host.transports.pipes import WritePipe, add_reader, drained, read_chunk
 from observant_host.transports.shutdown import end_group
@@ -26,7 +28,6 @@ from observant_host.transports.stderr_tail import StderrTail
 from observant_host.wire.ndjson import LineSplitter
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Mapping
 
     from observant_host.config import StdioServer
@@ -92,6 +93,7 @@ class StdioTransport:
         self._stdin_lost = Signal()
         self._finished: Latch[End] = Latch()
         self._end: End | None = None
+        self._killed = ""
         self._owner: asyncio.Task[None] | None = None
 
     @property
@@ -108,6 +110,8 @@ class StdioTransport:
             raise TransportClosed(f'server "{self._name}": this life was already used')
         self._opened = True
         try:
+            if not self._starts.oom_kills.began:
+                await asyncio.to_thread(self._starts.oom_kills.begin)
             child = await start_child(
                 self._name,
                 tuple(self._launch.command),
@@ -240,6 +244,8 @@ class StdioTransport:
     async def _live(self, child: Child) -> None:
         try:
             kind = await self._first_end(child)
+            if kind == "exit" and was_killed(child.exited.value):
+                self._killed = await asyncio.to_thread(self._starts.oom_kills.explain)
             if kind != "closed":
                 self._report(kind, child)
             self._drop_outbox()
@@ -290,7 +296,14 @@ class StdioTransport:
     def _describe(self, kind: EndKind, child: Child) -> End:
         tail, code = self.stderr_tail, child.exited.value
         exited = child.exited.is_set()
-        detail = end_detail(self._name, kind, exit_code=code, exited=exited, stderr_tail=tail)
+        detail = end_detail(
+            self._name,
+            kind,
+            exit_code=code,
+            exited=exited,
+            stderr_tail=tail,
+            killed=self._killed,
+        )
         return End(kind=kind, detail=detail, exit_code=code, stderr_tail=tail)
 
     def _release(self, child: Child) -> None:
