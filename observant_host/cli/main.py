@@ -40,6 +40,7 @@ COMMANDS = {
     "resources": Lazy("catalogue_commands", "resources", "The resources of all servers."),
     "call": Lazy("call_command", "call", "Call one tool."),
     "explain": Lazy("explain_command", "explain", "Why a server has its era: every decision."),
+    "incidents": Lazy("incidents_command", "incidents", "What went wrong, when, and why."),
     "allow": Lazy("allow_command", "allow", "Permit one server the bounded legacy handshake."),
     "reload": Lazy("reload_command", "reload", "Apply what changed in the configuration."),
     "retry": Lazy("operate_commands", "retry", "Try a server again now."),

@@ -18,7 +18,7 @@ from observant_host.decisions.acts import (
 )
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
 from observant_host.errors import HostError, InvalidCall, Unavailable
-from observant_host.host.history import explain
+from observant_host.host.history import explain, incidents
 from observant_host.host.reload import Reloading
 from observant_host.supervision.examine import Examination, examine
 from observant_host.supervision.peer_state import ServerView, iso
@@ -168,6 +168,17 @@ class Acting(Reloading):
         From the record where there is one, else the last thousand of this run.
         """
         return await explain(self._running(), name, since_ns=since_ns)
+
+    async def incidents(
+        self,
+        *,
+        server: str | None = None,
+        since_ns: int | None = None,
+        until_ns: int | None = None,
+    ) -> dict[str, Any]:
+        """Downgrades, outages and refusals of a time (default: the last day), each with its class:
+        the document of `incidents --json`. Raises Unavailable where nothing is recorded."""
+        return await incidents(self._running(), server=server, since_ns=since_ns, until_ns=until_ns)
 
     def _record(
         self, verb: str, name: str, *, principal: str, reason: str, detail: str = ""

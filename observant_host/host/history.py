@@ -1,10 +1,14 @@
-"""The decisions about one server: from the record where there is one, else of this run."""
+"""What was: the decisions about one server, and the incidents of a time, from the record."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from observant_host.errors import Unavailable
 
 if TYPE_CHECKING:
     from observant_host.host.core import Core
@@ -27,6 +31,28 @@ async def explain(core: Core, name: str, *, since_ns: int | None) -> list[dict[s
         for server, decision in core.decisions
         if server == name and (since_ns is None or _ns(decision["time"]) >= since_ns)
     ]
+
+
+async def incidents(
+    core: Core, *, server: str | None, since_ns: int | None, until_ns: int | None
+) -> dict[str, Any]:
+    """The document of `incidents --json`. Raises Unavailable where nothing is recorded."""
+    plan = core.plan
+    if not plan.record or plan.state_dir is None:
+        raise Unavailable("this host keeps no record: set `record = true`", fault="host")
+    from observant_host.incidents import answer
+
+    until = until_ns if until_ns is not None else plan.clock.wall_ns()
+    question = answer.Question(
+        since_ns=since_ns if since_ns is not None else until - answer.DAY_NS,
+        until_ns=until,
+        server=server,
+    )
+    sources = answer.Sources(state_dirs=(plan.state_dir,))
+    index = answer.index_path(sources, plan.state_dir)
+    await core.telemetry.flush()
+    placed = msgspec.structs.replace(sources, index=index)
+    return await asyncio.to_thread(answer.incidents, placed, question)
 
 
 def _ns(time: str) -> int:

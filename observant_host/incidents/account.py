@@ -130,7 +130,7 @@ def _seen(group: Sequence[Episode], told: Told) -> Seen:
     after = closed if closed is not None else _last(first)
     return Seen(
         kind=first.kind,
-        reason=began.reason if began is not None else next((m.reason for m in first.moves), ""),
+        reason=began.reason if began is not None else _reason(first),
         expected=began.expected if began is not None else True,
         evidence=began.evidence if began is not None else (),
         after=tuple(
@@ -191,6 +191,12 @@ def _detail(first: Episode) -> str:
     if first.began is not None:
         return first.began.detail
     return next((one.detail for one in first.moves), "")
+
+
+def _reason(first: Episode) -> str:
+    """Without a decision: how the life ended, or what the state says; never that all was well."""
+    said = (one.reason for one in first.moves if one.reason not in ("discover_ok", "initialize_ok"))
+    return next(said, "") or _ended_by(first)
 
 
 def _ended_by(first: Episode) -> str:

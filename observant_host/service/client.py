@@ -129,6 +129,14 @@ class HostClient:
         query = {"server": server} | ({"since": repr(since_s)} if since_s is not None else {})
         return await self._ask("GET", f"/api/v1/decisions?{urlencode(query)}")
 
+    async def incidents(
+        self, *, since_s: float, until_s: float, server: str | None = None
+    ) -> bytes:
+        """The document of `incidents --json`; times in epoch seconds."""
+        query = {"since": repr(since_s), "until": repr(until_s)}
+        query |= {"server": server} if server is not None else {}
+        return await self._ask("GET", f"/api/v1/incidents?{urlencode(query)}")
+
     async def reload(self, *, dry_run: bool, reason: str = "") -> bytes:
         """The document of `reload --json`. Raises ConfigError with every problem."""
         body = msgspec.json.encode({"dry_run": dry_run, "reason": reason})

@@ -125,3 +125,11 @@ class Served(Protocol):
     ) -> Reloaded: ...
 
     async def explain(self, name: str, *, since_ns: int | None = None) -> list[dict[str, Any]]: ...
+
+    async def incidents(
+        self,
+        *,
+        server: str | None = None,
+        since_ns: int | None = None,
+        until_ns: int | None = None,
+    ) -> dict[str, Any]: ...

@@ -78,6 +78,7 @@ def add_api(app: web.Application, host: Served) -> None:
             web.post("/api/v1/prompts/get", api.prompt),
             web.post("/api/v1/resources/read", api.resource),
             web.get("/api/v1/decisions", api.decisions),
+            web.get("/api/v1/incidents", api.incidents),
             web.post("/api/v1/reload", api.reload),
         ]
     )
@@ -178,13 +179,25 @@ class _Api:
 
     async def decisions(self, request: web.Request) -> web.Response:
         name = request.query.get("server", "")
-        since = request.query.get("since")
-        try:
-            since_ns = int(float(since) * 1e9) if since is not None else None
-        except (ValueError, OverflowError):
-            raise InvalidCall(f"since={since!r} is no number of epoch seconds") from None
-        found = await self._host.explain(name, since_ns=since_ns)
+        found = await self._host.explain(name, since_ns=_moment_ns(request, "since"))
         return _json(views.decisions_json(name, found))
+
+    async def incidents(self, request: web.Request) -> web.Response:
+        """Of the last day, unless asked otherwise; `since` and `until` in epoch seconds."""
+        found = await self._host.incidents(
+            server=request.query.get("server"),
+            since_ns=_moment_ns(request, "since"),
+            until_ns=_moment_ns(request, "until"),
+        )
+        return _json(msgspec.json.encode(found))
+
+
+def _moment_ns(request: web.Request, name: str) -> int | None:
+    given = request.query.get(name)
+    try:
+        return int(float(given) * 1e9) if given is not None else None
+    except (ValueError, OverflowError):
+        raise InvalidCall(f"{name}={given!r} is no number of epoch seconds") from None
 
 
 async def _called(name: str, call: Awaitable[CallResult]) -> web.Response:
