@@ -1,4 +1,5 @@
-"""Makes what is generated under `dashboards/`: Grafana's dashboards and Kubernetes' PrometheusRule.
+"""Makes what is generated under `dashboards/`: dashboards for Grafana, a PrometheusRule, and
+the list of spans that the Collector always keeps.
 
     python -m dashboards.generate      from the repository's root; writes the files anew
 

@@ -214,6 +214,7 @@ ALERTS: Final = Row(
             columns={
                 "alertname": Column(title="Alert"),
                 "severity": Column(title="Severity"),
+                "owner": Column(title="Whose"),
                 **WHERE,
             },
         ),

@@ -31,7 +31,7 @@ EXCLUDED = {
 """Rules that are broken on purpose, as in the linter's own .lint files."""
 
 ANY_PROCESS = {"le", "cluster", "namespace", "job", "instance", "version", "python"}
-OF_ALERTS = {"alertname", "alertstate", "severity"}
+OF_ALERTS = {"alertname", "alertstate", "severity", "owner"}
 
 
 def variables(board: dict[str, Any]) -> dict[str, dict[str, Any]]:
