@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from observant_host.errors import Unavailable
+from observant_host.telemetry.vocabulary import HostLifecycle
 from observant_host.timing.tasks import Signal
 
 if TYPE_CHECKING:
@@ -117,6 +118,10 @@ class Calls:
 
     def leave(self) -> None:
         """Say to load balancers that no more should come; calls are still taken."""
+        core = self._core
+        if not self._leaving and core is not None and core.opened.is_set():
+            detail = f"{self._open_calls} open calls"
+            core.telemetry.count(HostLifecycle(what="draining", detail=detail))
         self._leaving = True
 
     def refuse_calls(self) -> None:
