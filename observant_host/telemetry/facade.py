@@ -165,6 +165,10 @@ class Operation:
         self._inner_ns += duration_ns
         self._last_attempt = request
 
+    def spent_elsewhere(self, duration_ns: int) -> None:
+        """Time inside this operation that is not our own work."""
+        self._inner_ns += duration_ns
+
     def retried(self, again: Request) -> tuple[Link, ...]:
         """What a further attempt of this call repeats; a round of input repeats nothing."""
         last = self._last_attempt
@@ -221,9 +225,11 @@ class Telemetry:
         closing: Sequence[Closing] = (),
         wall_ns: Callable[[], int] = time.time_ns,
         losses: Callable[[], Mapping[str, int]] = dict,
+        rotate: Callable[[], None] | None = None,
     ) -> None:
         self._starter = starter
         self.losses = losses
+        self._rotate = rotate
         self._sinks = tuple(sinks)
         self._routes: dict[type[Fact], tuple[Sink, ...]] = {}
         self._metrics = metrics
@@ -277,6 +283,12 @@ class Telemetry:
             outer.note(queued_ms=outer.fact.queued_ms + seconds * 1000)
             outer.event("dequeued", wait_ms=seconds * 1000)
 
+    def spent_by_peer(self, seconds: float) -> None:
+        """The routed call that this task is in has waited so long for its server to be there."""
+        outer = _ambient.get()
+        if outer is not None and type(outer.fact) is RoutedCall:
+            outer.spent_elsewhere(round(seconds * 1e9))
+
     def peer_configured(self, peer: str, *, legacy_allowed: bool = False) -> None:
         """Create at 0 every counter of this peer that an alert reads."""
         if self._metrics is not None:
@@ -302,6 +314,12 @@ class Telemetry:
         """Wait until everything told so far is on disk, on stderr, or handed to the exporter."""
         for one in self._closing:
             await one.flush()
+
+    async def rotate_record(self) -> None:
+        """Finish the files of the record that are being written; the next fact begins others."""
+        if self._rotate is not None:
+            self._rotate()
+        await self.flush()
 
     async def close(self) -> None:
         """Flush and end the threads behind the sinks. Idempotent; later facts are lost silently."""

@@ -62,6 +62,7 @@ class Recorder:
             "traces": _Stream("traces", traces, monotonic),
         }
         self._thread: Background[Finished] = Background("observant-host record", self._work)
+        self._rotating = False
 
     @property
     def up(self) -> bool:
@@ -88,6 +89,10 @@ class Recorder:
             return
         self._thread.put(done, urgent=urgent)
 
+    def rotate(self) -> None:
+        """With the next flush, finish the files that are being written: others may change them."""
+        self._rotating = True
+
     async def flush(self) -> None:
         await self._thread.flush()
 
@@ -100,6 +105,10 @@ class Recorder:
         for done in items:
             self._keep(done)
         waits = [stream.write() for stream in self._streams.values()]
+        if self._rotating:
+            self._rotating = False
+            for stream in self._streams.values():
+                stream.files.close()
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _keep(self, done: Finished) -> None:

@@ -147,6 +147,7 @@ class _Parts:
             metrics=metrics,
             closing=[one for one in closing if one is not None],
             losses=self._losses,
+            rotate=self._recorder.rotate if self._recorder is not None else None,
         )
 
     def _losses(self) -> dict[str, int]:

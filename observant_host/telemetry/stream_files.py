@@ -6,6 +6,7 @@ the moment they were begun, so that sorting by name is sorting by time.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gzip
 import os
@@ -107,8 +108,9 @@ class StreamFiles:
         self._checked_s = self._wall_ns() / 1e9
         for path in self._finished():
             if path.suffix == ".jsonl":
-                _compress(path)
-        files = [(path, path.stat()) for path in self._finished()]
+                with contextlib.suppress(FileNotFoundError):  # a purge rewrote it meanwhile
+                    _compress(path)
+        files = [(path, stat) for path in self._finished() if (stat := _stat(path)) is not None]
         self._others = sum(stat.st_size for _, stat in files)
         for path, stat in files:
             too_old = self._checked_s - stat.st_mtime > self._max_age_s
@@ -123,6 +125,12 @@ class StreamFiles:
                 continue
             if path != self._path and not _held(path):
                 yield path
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat()
+    return None
 
 
 def _write_all(fd: int, data: bytes) -> None:
@@ -148,16 +156,23 @@ def _held(path: Path) -> bool:
 
 
 def _compress(path: Path) -> None:
-    """`x.jsonl` to `x.jsonl.gz`, with its times; the original goes once that is complete."""
+    """`x.jsonl` to `x.jsonl.gz`, with its times; the original goes once that is complete.
+
+    Holds the file meanwhile; what somebody else holds by now (a purge) is left to the next time.
+    """
     temporary = path.with_name(path.name + ".gz.tmp")
-    stat = path.stat()
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with (
-        path.open("rb") as source,
-        os.fdopen(descriptor, "wb") as target,
-        gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=6) as zipped,
-    ):
-        shutil.copyfileobj(source, zipped, 1 << 20)
-    os.utime(temporary, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    temporary.replace(path.with_name(path.name + ".gz"))
-    path.unlink()
+    with path.open("rb") as source:
+        try:
+            fcntl.flock(source, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        stat = os.fstat(source.fileno())
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with (
+            os.fdopen(descriptor, "wb") as target,
+            gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=6) as zipped,
+        ):
+            shutil.copyfileobj(source, zipped, 1 << 20)
+        os.utime(temporary, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        temporary.replace(path.with_name(path.name + ".gz"))
+        path.unlink()
