@@ -39,6 +39,8 @@ STALE_LISTS: Final = Rate(burst=10, every_s=3.0)
 
 CHECKS: Final = Rate(burst=3, every_s=10.0)
 """Health probes of one life: callers with deadlines that it cannot meet would ask for ever."""
+ONE: Final = 1.0 - 1e-9
+"""Sums of fractions may fall short of it, by less than any clock can wait for."""
 
 
 class Budget:
@@ -54,7 +56,7 @@ class Budget:
     def take(self, now_s: float) -> bool:
         """Spend one if there is one."""
         self._fill(now_s)
-        if self._left < 1.0:
+        if self._left < ONE:
             return False
         self._left -= 1.0
         return True
@@ -69,7 +71,7 @@ class Budget:
     def wait_s(self, now_s: float) -> float:
         """Seconds until there is one to spend; 0 where there is."""
         self._fill(now_s)
-        return max(0.0, (1.0 - self._left) * self._rate.every_s)
+        return 0.0 if self._left >= ONE else (1.0 - self._left) * self._rate.every_s
 
     def _fill(self, now_s: float) -> None:
         if self._then is not None:

@@ -94,6 +94,7 @@ class Watchdog:
     async def _listen(self) -> None:
         life = self._life
         while not self._over:
+            await self._budgeted()
             self._wishes.changed.clear()
             asked = wanted(life.capabilities, self._wishes.uris)
             if not announces(life.capabilities, "resources", "subscribe"):
@@ -138,7 +139,7 @@ class Watchdog:
                 self._life.subscriptions.end(previous)
             return None
         self._listening.wait()
-        await self._budgeted()
+        self._listening.relistens.take(self._life.clock.monotonic())
         opened = await self._openings.open(asked, previous=previous, verdict=verdict)
         if opened is None:
             return Loss.TRANSPORT
@@ -150,8 +151,7 @@ class Watchdog:
     async def _budgeted(self) -> None:
         """Until another stream may be opened: at once, unless that was asked for too often."""
         life, budget = self._life, self._listening.relistens
-        while not self._over and not budget.take(life.clock.monotonic()):
-            left = budget.wait_s(life.clock.monotonic())
+        while not self._over and (left := budget.wait_s(life.clock.monotonic())):
             await wait_any(life.clock, left, life.end_signal)
 
     async def _until_over(self, opened: Subscription) -> Loss | None:

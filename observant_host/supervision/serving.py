@@ -239,7 +239,7 @@ class Serving:
                 self._say_again()
             elif woken is signals.expired:
                 await self.list(Trigger.EXPIRED)
-            elif woken is signals.stale or self._may_list():
+            elif self._may_list():
                 await self.list(Trigger.LIST_CHANGED)
             elif self._now() >= self._retry_at:
                 await self.list(Trigger.REPROBE)

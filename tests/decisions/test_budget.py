@@ -53,3 +53,11 @@ def test_what_is_owed_has_a_bound() -> None:
     for _ in range(100):
         budget.reserve(0.0)
     assert budget.reserve(0.0) == RATE.burst * RATE.every_s
+
+
+def test_who_waits_as_long_as_told_never_waits_twice_for_a_rounding_error() -> None:
+    budget, now = Budget(Rate(burst=1, every_s=6.0)), 1000.0
+    for _ in range(1000):
+        now += budget.wait_s(now)
+        assert budget.take(now)
+        now += 0.1

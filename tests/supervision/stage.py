@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from observant_host.config import ServerConfig, StdioServer
+from observant_host.config import HttpServer, ServerConfig, StdioServer
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.state_files import Memory
 from observant_host.supervision.declared import declare
@@ -35,6 +35,10 @@ DISCOVERED: dict[str, Any] = {
     "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fake", "version": "1"}},
 }
 CHANGING: dict[str, Any] = {**DISCOVERED, "capabilities": {"tools": {"listChanged": True}}}
+FOLLOWED: dict[str, Any] = {
+    **DISCOVERED,
+    "capabilities": {"tools": {"listChanged": True}, "resources": {"subscribe": True}},
+}
 INITIALIZED: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"tools": {}},
@@ -118,7 +122,7 @@ def changing() -> Script:
 
 
 class Stage:
-    """A peer, its script, its clock, and all that was told."""
+    """A peer, its script, its clock, and all that was told. `url`: supervised as one over HTTP."""
 
     def __init__(
         self,
@@ -126,6 +130,7 @@ class Stage:
         *,
         memory: Memory | None = None,
         remember_modern: bool = True,
+        url: bool = False,
         **keys: Any,
     ) -> None:
         self.script = script
@@ -151,7 +156,7 @@ class Stage:
         )
         server = declare(
             "peer",
-            StdioServer(["fake"]),
+            HttpServer("http://fake/mcp") if url else StdioServer(["fake"]),
             allow_legacy=keys.pop("allow_legacy", False),
             keys={"healthy_after_s": 60, **keys},
         )
@@ -161,7 +166,10 @@ class Stage:
     def _transport(self, server: ServerConfig) -> Transport:
         if self.fail_to_open is not None:
             raise self.fail_to_open
-        return self.script.transport(self.clock)
+        transport = self.script.transport(self.clock)
+        if server.transport != "stdio":
+            transport.kind = "http"  # type: ignore[assignment]  # a wire in memory, lives as over HTTP
+        return transport
 
     async def __aenter__(self) -> Stage:
         self.peer.start()

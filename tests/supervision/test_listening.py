@@ -14,6 +14,7 @@ from observant_host.telemetry.vocabulary import (
 )
 from tests.supervision.stage import (
     CHANGING,
+    FOLLOWED,
     INITIALIZED,
     UNKNOWN,
     Script,
@@ -26,11 +27,6 @@ from tests.supervision.stage import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-FOLLOWED = {
-    **CHANGING,
-    "capabilities": {"tools": {"listChanged": True}, "resources": {"subscribe": True}},
-}
 
 
 def graceful(script: Script) -> None:
