@@ -49,6 +49,7 @@ COMMANDS = {
     "disable": Lazy("operate_commands", "disable", "Switch a server off."),
     "drain": Lazy("operate_commands", "drain", "Let a server's calls end, then switch it off."),
     "enable": Lazy("operate_commands", "enable", "Undo hold, disable or drain."),
+    "record": Lazy("record_commands", "record", "Delete from what is recorded on disk."),
     "config": Lazy("config_commands", "config", "Show or check the effective configuration."),
     "doctor": Lazy("doctor", "doctor", "Check everything that can be checked, with fixes."),
 }

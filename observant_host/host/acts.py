@@ -18,7 +18,7 @@ from observant_host.decisions.acts import (
 )
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
 from observant_host.errors import HostError, InvalidCall, Unavailable
-from observant_host.host.history import explain, incidents
+from observant_host.host.history import explain, incidents, purge_record
 from observant_host.host.reload import Reloading
 from observant_host.supervision.examine import Examination, examine
 from observant_host.supervision.peer_state import ServerView, iso
@@ -26,6 +26,8 @@ from observant_host.telemetry.vocabulary import OperatorAct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from observant_host.incidents.purge import Purged
 
     from observant_host.config import ServerConfig
     from observant_host.host.core import Core
@@ -179,6 +181,32 @@ class Acting(Reloading):
         """Downgrades, outages and refusals of a time (default: the last day), each with its class:
         the document of `incidents --json`. Raises Unavailable where nothing is recorded."""
         return await incidents(self._running(), server=server, since_ns=since_ns, until_ns=until_ns)
+
+    async def purge_record(
+        self,
+        *,
+        before_ns: int | None,
+        server: str | None,
+        dry_run: bool = False,
+        principal: str = "library",
+        reason: str = "",
+    ) -> Purged:
+        """Delete from the record what ended before a moment, or is about one server (who need not
+        be configured any more); a recorded act. Raises Unavailable, InvalidCall, HostError."""
+        core = self._running()
+        gone = await purge_record(core, before_ns=before_ns, server=server, dry_run=dry_run)
+        if not dry_run:
+            older = f" older than {iso(before_ns)}" if before_ns is not None else ""
+            core.telemetry.count(
+                OperatorAct(
+                    verb="purge",
+                    peer=server or "",
+                    principal=principal,
+                    reason=reason,
+                    detail=f"{gone.spans} spans{older} were deleted from the record",
+                )
+            )
+        return gone
 
     def _record(
         self, verb: str, name: str, *, principal: str, reason: str, detail: str = ""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from observant_host.errors import Unavailable
+from observant_host.errors import HostError, InvalidCall, Unavailable
 
 if TYPE_CHECKING:
     from observant_host.host.core import Core
+    from observant_host.incidents.purge import Purged
 
 
 async def explain(core: Core, name: str, *, since_ns: int | None) -> list[dict[str, Any]]:
@@ -53,6 +54,26 @@ async def incidents(
     await core.telemetry.flush()
     placed = msgspec.structs.replace(sources, index=index)
     return await asyncio.to_thread(answer.incidents, placed, question)
+
+
+async def purge_record(
+    core: Core, *, before_ns: int | None, server: str | None, dry_run: bool
+) -> Purged:
+    """Finish what is being written, then delete. Raises Unavailable, InvalidCall, HostError."""
+    plan = core.plan
+    if plan.state_dir is None:
+        raise Unavailable("this host has no state folder, so it keeps no record", fault="host")
+    from observant_host.incidents import purge
+
+    try:
+        wanted = purge.Wanted(before_ns=before_ns, server=server)
+    except ValueError as error:
+        raise InvalidCall(str(error)) from None
+    await core.telemetry.rotate_record()
+    try:
+        return await asyncio.to_thread(purge.purge, plan.state_dir, wanted, dry_run=dry_run)
+    except OSError as error:
+        raise HostError(f"not everything could be deleted: {error}") from None
 
 
 def _ns(time: str) -> int:

@@ -137,6 +137,13 @@ class HostClient:
         query |= {"server": server} if server is not None else {}
         return await self._ask("GET", f"/api/v1/incidents?{urlencode(query)}")
 
+    async def purge(
+        self, *, before_s: float | None, server: str | None, dry_run: bool, reason: str
+    ) -> bytes:
+        """The document of `record purge --json`; `before_s` in epoch seconds."""
+        body = {"before": before_s, "server": server, "dry_run": dry_run, "reason": reason}
+        return await self._ask("POST", "/api/v1/record/purge", body=msgspec.json.encode(body))
+
     async def reload(self, *, dry_run: bool, reason: str = "") -> bytes:
         """The document of `reload --json`. Raises ConfigError with every problem."""
         body = msgspec.json.encode({"dry_run": dry_run, "reason": reason})

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from observant_host.config import HostConfig
     from observant_host.decisions.catalogue import Catalogue
+    from observant_host.incidents.purge import Purged
     from observant_host.routing.call_result import CallResult
     from observant_host.supervision.examine import Examination
     from observant_host.supervision.peer_state import ServerView
@@ -133,3 +134,13 @@ class Served(Protocol):
         since_ns: int | None = None,
         until_ns: int | None = None,
     ) -> dict[str, Any]: ...
+
+    async def purge_record(
+        self,
+        *,
+        before_ns: int | None,
+        server: str | None,
+        dry_run: bool = False,
+        principal: str = "library",
+        reason: str = "",
+    ) -> Purged: ...

@@ -62,6 +62,15 @@ class ReloadBody(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class PurgeBody(msgspec.Struct, frozen=True):
+    """Body of `POST /api/v1/record/purge`. `before`: epoch seconds."""
+
+    before: float | None = None
+    server: str | None = None
+    dry_run: bool = False
+    reason: str = ""
+
+
 def add_api(app: web.Application, host: Served) -> None:
     """All routes below `/api/v1`."""
     api = _Api(host)
@@ -79,6 +88,7 @@ def add_api(app: web.Application, host: Served) -> None:
             web.post("/api/v1/resources/read", api.resource),
             web.get("/api/v1/decisions", api.decisions),
             web.get("/api/v1/incidents", api.incidents),
+            web.post("/api/v1/record/purge", api.purge),
             web.post("/api/v1/reload", api.reload),
         ]
     )
@@ -188,6 +198,19 @@ class _Api:
             server=request.query.get("server"),
             since_ns=_moment_ns(request, "since"),
             until_ns=_moment_ns(request, "until"),
+        )
+        return _json(msgspec.json.encode(found))
+
+    async def purge(self, request: web.Request) -> web.Response:
+        """A person's act; answers with what went."""
+        body = await _body(request, PurgeBody)
+        before_ns = int(body.before * 1e9) if body.before is not None else None
+        found = await self._host.purge_record(
+            before_ns=before_ns,
+            server=body.server,
+            dry_run=body.dry_run,
+            principal=_principal(request),
+            reason=body.reason,
         )
         return _json(msgspec.json.encode(found))
 
