@@ -15,8 +15,10 @@ import pytest
 
 from observant_host import errors
 from observant_host.telemetry.vocabulary import HealthVerdict, PeerRestart, PeerStateChanged
+from tests.scenarios.http import UNTOLD, add_url
 from tests.support.hosts import add, facts, quick_host, reach, until
 from tests.support.processes import alive, eventually
+from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from observant_host import Host
@@ -160,3 +162,35 @@ async def test_a_call_that_somebody_still_waits_for_keeps_its_server_alive() -> 
         assert (await patient).text == "done"
         assert "degraded" in [one.state for one in facts(told, PeerStateChanged)]
         assert facts(told, PeerRestart) == []
+
+
+async def test_a_server_behind_a_url_that_hangs_loses_its_life_and_is_probed_until_it_is_back() -> (
+    None
+):
+    host, told = quick_host()
+    async with serving(tools="echo", capabilities=UNTOLD) as web:
+        add_url(host, "s", web.url, **BEGUN_AGAIN)
+        async with host:
+            await reach(host, "s", "ready")
+            os.kill(web.pid, signal.SIGSTOP)
+            await time_out(host, "echo", text="x")
+            silent = await until(host, "s", lambda view: view.state == "degraded")
+            assert "it does not answer" in silent.detail
+            assert silent.layers.transport == "failing"
+            ended = await reach(host, "s", "backoff", "unavailable")
+            assert ended.cause == "network"
+            assert [one.reason for one in facts(told, PeerRestart)] == ["unresponsive"]
+            os.kill(web.pid, signal.SIGCONT)
+            await reach(host, "s", "ready")
+            assert await echoes(host, "echo")
+
+
+async def test_a_server_behind_a_url_that_has_become_another_is_gone_at_once() -> None:
+    host, told = quick_host()
+    async with serving(tools="mute", discover_then="error:-32000", capabilities=UNTOLD) as web:
+        add_url(host, "s", web.url, **LEFT_ALONE)
+        async with host:
+            await reach(host, "s", "ready")
+            await time_out(host, "mute")
+            await reach(host, "s", "unavailable")
+            assert [one.verdict for one in facts(told, HealthVerdict)] == ["gone"]
