@@ -297,7 +297,8 @@ class HttpServer(Server):
                 try:
                     said = mine.get(timeout=0.2)
                 except queue.Empty:
-                    response.chunk(b": alive\n\n")
+                    if self.opt.get("comments") != "no":
+                        response.chunk(b": alive\n\n")
                 else:
                     if said is None:
                         response.cut()

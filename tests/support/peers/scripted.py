@@ -49,6 +49,9 @@ What it offers
       (acknowledged, and ended that long after) | early (a change before the acknowledgment)
       crash:SECONDS (acknowledged, then exits 1) | as CASE above (silent, error:CODE, unknown, …)
       over HTTP also cut:SECONDS (acknowledged, then cut) | status:CODE
+  --unseen TOOL              a tool that is there, and nobody told, once a stream was ended so, and
+                             from the second start on (needs --state)
+  --comments no              over HTTP: nothing keeps a stream alive (a comment each 0.2 s)
 
 How it behaves as a process
   --start-delay S            reads and writes nothing for S seconds (says so on stderr)
@@ -190,7 +193,10 @@ class Server(Tools):
             os.write(2, b"x" * 99 + b"\n")
         if "exit-at-start" in opt:
             self.exit(int(opt["exit-at-start"]))
-        if self.count_start() <= int(opt.get("exit-first", 0)):
+        start = self.count_start()
+        if start > 1:
+            self.add_unseen()
+        if start <= int(opt.get("exit-first", 0)):
             os.write(2, b"not yet\n")
             self.exit(1)
         if "start-delay" in opt:
@@ -273,8 +279,13 @@ class Server(Tools):
         if how in ("graceful", "cancelled", "both", "crash", "cut"):
             self.later(float(argument), self.end_stream, how, id_)
 
+    def add_unseen(self):
+        if "unseen" in self.opt:
+            self.tools.append(self.tool(self.opt["unseen"]))
+
     def end_stream(self, how, id_):
         self.streams.pop(id_, None)
+        self.add_unseen()
         if how == "crash":
             self.exit(1)
         if how == "cut":
