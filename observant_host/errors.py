@@ -165,12 +165,14 @@ class CallError(HostError):
     """One call ended without a result.
 
     `delivery` says how far it got ("not_sent", "sent_no_reply", "replied"); only "not_sent"
-    proves that nothing was executed. `call` is filled by the router.
+    proves that nothing was executed. `begun`: an earlier request of this call was answered (by a
+    wish for input, or a task), so it must not begin anew. `call` is filled by the router.
     """
 
     error_type = "call_error"
     outcome: ClassVar[Outcome] = "unavailable"
     call: CallFacts | None = None
+    begun: bool = False
 
     def __init__(
         self, message: str, *, delivery: Delivery = "not_sent", fault: Fault = "peer"

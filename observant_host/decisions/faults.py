@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from observant_host.decisions.terms import OUTAGES, Cause, PeerState
-from observant_host.errors import Fault, Outcome
+from observant_host.errors import Delivery, Fault, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 UNKNOWN_NAME_STATUS: Final = 404
 """The API status of `invalid` where the name does not exist; every other `invalid` is 400."""
+
+
+NOTHING: Final = "nothing was executed"
+PERHAPS: Final = "it may have been executed; do not simply repeat it"
+HARMLESS: Final = "it may have been executed; it is declared idempotent, so it may be repeated"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -60,3 +65,21 @@ def fault_of_unavailable(state: PeerState, cause: Cause | None) -> Fault:
     if cause is None:
         return "host"
     return "peer" if cause in OUTAGES else "policy"
+
+
+def certainty(
+    outcome: Outcome, *, delivery: Delivery, refused: bool, acts: bool, harmless: bool
+) -> str:
+    """What is certain about a failed call, for whoever decides whether to call again (often a
+    model); "" where the error itself says it.
+
+    `refused`: the server turned it away before it did anything. `acts`: it calls a tool, the only
+    thing that may have effects; `harmless`: somebody says that this tool may be called twice.
+    """
+    if outcome in ("unavailable", "timeout") and (delivery == "not_sent" or refused):
+        return NOTHING
+    unanswered = outcome in ("unavailable", "timeout") and delivery == "sent_no_reply"
+    unusable = outcome == "invalid" and delivery != "not_sent"
+    if not acts or not (unanswered or unusable):
+        return ""
+    return HARMLESS if harmless else PERHAPS

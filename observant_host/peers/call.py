@@ -8,7 +8,15 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.decisions import asking as may_be_asked
-from observant_host.errors import InvalidCall, InvalidResult, RpcError, Unavailable
+from observant_host.decisions.retry_safety import pause_s
+from observant_host.errors import (
+    CallError,
+    InvalidCall,
+    InvalidResult,
+    RateLimited,
+    RpcError,
+    Unavailable,
+)
 from observant_host.peers.asking import Asking
 from observant_host.peers.errand import Errand
 from observant_host.peers.input_rounds import METHODS, InputRounds
@@ -40,22 +48,30 @@ class CallReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(Errand):
-    """`fixed`: `expires` is the caller's own; otherwise each round gets the server's
-    call_timeout_s. `takes_tasks`: this call told the server that we know tasks."""
+    """`takes_tasks`: this call told the server that we know tasks."""
 
-    __slots__ = ("_fixed", "_life", "_peer", "log_level", "seen", "takes_tasks")
+    __slots__ = ("_fixed", "_life", "_peer", "_principal", "log_level", "seen", "takes_tasks")
     _life: Life
     seen: Peek
 
-    def begin(self, peer: Peer, *, fixed: bool, log_level: str | None) -> None:
-        """Whose call it is, and when it must be over."""
+    def begin(
+        self, peer: Peer, *, began: float, log_level: str | None, principal: str | None
+    ) -> None:
+        """Whose call it is, and when it must be over: by the caller's own `expires` where it gave
+        one, else by the server's times, counted from when the call `began`."""
+        timing = peer.server.timing
         self._peer = peer
-        self._fixed = fixed
+        self._principal = principal
+        self._fixed = self.expires > 0.0
         self.log_level = log_level if self.method in may_be_asked.LOGGING_METHODS else None
         self.takes_tasks = False
-        self.latest = (
-            self.expires if fixed else peer.clock.monotonic() + peer.server.timing.call_max_s
-        )
+        if self._fixed:
+            self.latest = self.expires
+        else:
+            self.latest = began + timing.call_max_s
+            self.expires = min(began + timing.call_timeout_s, self.latest)
+            if timing.reset_timeout_on_progress:
+                self.renew_s = timing.call_timeout_s
 
     async def result(self, params: Params) -> CallReply:
         """From the first sending to the complete result. Raises CallError."""
@@ -86,21 +102,29 @@ class Call(Errand):
         return reply
 
     async def send(self, params: Params, number: int) -> Raw:
-        """Send it as round `number` (0: the first time), once there is room for it."""
+        """Send it as round `number` (0: the first time), once there is room for it.
+
+        That the server asked for something is a sign of life as progress is: a further round has
+        the server's call_timeout_s again, since what a person needed to answer is not its fault.
+        """
         peer = self._peer
         gate = peer.gate
         if peer.life is None:
             raise peer.unroutable()
+        if number and not self._fixed:
+            timeout_s = peer.server.timing.call_timeout_s
+            self.expires = min(peer.clock.monotonic() + timeout_s, self.latest)
         if not gate.try_enter():
-            await gate.enter(budget_s=self.latest - peer.clock.monotonic(), method=self.method)
+            budget_s = self.expires - peer.clock.monotonic()
+            await gate.enter(budget_s=budget_s, method=self.method, principal=self._principal)
         try:
-            if peer.life is None:
+            life = peer.life
+            if life is None:
                 raise peer.unroutable()
-            self._life = life = peer.life
+            self._life = life
+            if self.witness is not None and life.era is not None:
+                self.witness.era = life.era.name
             self.round = number
-            if not self._fixed:
-                timeout_s = peer.server.timing.call_timeout_s
-                self.expires = min(peer.clock.monotonic() + timeout_s, self.latest)
             if self.method in may_be_asked.ANNOUNCED:
                 params = self._as_known(params)
             if self.log_level is not None:
@@ -108,6 +132,9 @@ class Call(Errand):
             if self.method == "tools/call" and peer.tasks.wanted:
                 self._declare_tasks()
             return await life.run(self, params)
+        except RateLimited as limited:
+            gate.pause(pause_s(limited.retry_after_s))
+            raise
         finally:
             gate.leave()
 
@@ -150,7 +177,7 @@ class Call(Errand):
         if most_s is not None:
             return await self._life_now().run(errand, params)
         if not peer.gate.try_enter():
-            await peer.gate.enter(budget_s=expires - now, method=method)
+            await peer.gate.enter(budget_s=expires - now, method=method, principal=self._principal)
         try:
             return await self._life_now().run(errand, params)
         finally:
@@ -170,7 +197,19 @@ class Call(Errand):
         )
 
     async def _completed(self, raw: Raw, params: Params) -> Raw:
-        """From a wish for input, or a task, to the complete result."""
+        """From a wish for input, or a task, to the complete result.
+
+        Whatever fails from here on, the server has begun to work on the call.
+        """
+        try:
+            return await self._followed(raw, params)
+        except CallError as error:
+            error.begun = True
+            if error.delivery == "not_sent":
+                error.delivery = "sent_no_reply"
+            raise
+
+    async def _followed(self, raw: Raw, params: Params) -> Raw:
         asking = self.asking()
         if self.seen.result_type == "input_required":
             raw = await InputRounds(asking, params=params, send=self.send).until_complete(raw)

@@ -33,9 +33,9 @@ def lost(server: str, error: Exception, delivery: Delivery) -> Unavailable:
 
 
 def life_ended(server: str, end: End, delivery: Delivery) -> Unavailable:
-    known = "whether it was executed is unknown" if delivery != "not_sent" else "it was not sent"
+    how_far = "was open" if delivery != "not_sent" else "still waited to be sent"
     return Unavailable(
-        f"{server} ended while the call was open ({known}): {last_words(end)}",
+        f"{server} ended while the call {how_far}: {last_words(end)}",
         delivery=delivery,
         fault="host" if end.kind == "closed" else "peer",
     )

@@ -14,16 +14,36 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
-    from observant_host.errors import DeadlineScope
+    from observant_host.errors import DeadlineScope, Delivery
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.telemetry.facade import Operation, TraceContext
 
     OnProgress = Callable[[float, float | None, str | None], object]
 
 
+class Witness:
+    """What became of one call so far, for whoever routes it, however it ends.
+
+    `attempts` counts the requests that were made for it, `era` is that of the life it last had,
+    `delivery` how far the last of them got while no answer came.
+    """
+
+    __slots__ = ("attempts", "delivery", "era")
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.delivery: Delivery = "not_sent"
+        self.era = "unknown"
+
+    def asked(self) -> None:
+        """A request is about to be sent."""
+        self.attempts += 1
+        self.delivery = "sent_no_reply"
+
+
 class Errand:
-    """`expires` and `latest` are absolute (clock.monotonic()). With `renew` each progress gives the
-    request its original time again, never past `latest`.
+    """`expires` and `latest` are absolute (clock.monotonic()). With `renew_s` each progress gives
+    the request that much time again, never past `latest`. `witness` hears of each request.
 
     `target` is a local tool or prompt name, `uri` a resource's: what an HTTP transport mirrors.
     `handlers` decide what this one request declares (None: what the life declares).
@@ -39,11 +59,12 @@ class Errand:
         "page",
         "parent",
         "purpose",
-        "renew",
+        "renew_s",
         "round",
         "scope",
         "target",
         "uri",
+        "witness",
     )
 
     def __init__(
@@ -52,7 +73,7 @@ class Errand:
         *,
         expires: float,
         latest: float = math.inf,
-        renew: bool = False,
+        renew_s: float | None = None,
         scope: DeadlineScope = "attempt",
         target: str | None = None,
         uri: str | None = None,
@@ -63,11 +84,12 @@ class Errand:
         round: int = 0,  # noqa: A002 - the protocol's word
         page: int | None = None,
         handlers: InputHandlers | None = None,
+        witness: Witness | None = None,
     ) -> None:
         self.method = method
         self.expires = expires
         self.latest = latest
-        self.renew = renew
+        self.renew_s = renew_s
         self.scope: DeadlineScope = scope
         self.target = target
         self.uri = uri
@@ -78,6 +100,7 @@ class Errand:
         self.round = round
         self.page = page
         self.handlers = handlers
+        self.witness = witness
 
     def look(self, op: Operation, result: Raw) -> None:
         """Look at the result while its operation is still open. May raise InvalidResult."""

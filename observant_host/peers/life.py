@@ -97,7 +97,11 @@ class Life:
             on_late_modern=listener.late_modern_evidence,
         )
         self._overdue = Overdue(
-            server.name, self._pending, telemetry=telemetry, take_back=self._take_back
+            server.name,
+            self._pending,
+            connects=transport.kind == "http",
+            telemetry=telemetry,
+            take_back=self._take_back,
         )
         self._sweep = Sweep(clock, self._overdue.fail)
         self._drop = Drops(server.name, telemetry=telemetry, masker=self.masker)
@@ -220,6 +224,8 @@ class Life:
         now = self.clock.monotonic()
         self._overdue.refuse(errand, now=now)
         request_id = self._pending.next_id()
+        if errand.witness is not None:
+            errand.witness.asked()
         fact = Request(
             peer=self.server.name,
             method=errand.method,
@@ -263,7 +269,7 @@ class Life:
         self, era: Era, request_id: int, errand: Errand, params: Params, *, trace: TraceContext
     ) -> Outbound:
         handlers, method = errand.handlers, errand.method
-        wanted = errand.renew or errand.on_progress is not None
+        wanted = errand.renew_s is not None or errand.on_progress is not None
         frame = encode_request(
             era,
             request_id,
@@ -387,8 +393,9 @@ class Life:
         call = entry.waiter
         if not call.advances(note.progress):
             return False
-        if call.renew_s is not None:
-            entry.expires = min(self.clock.monotonic() + call.renew_s, call.errand.latest)
+        renew_s = call.errand.renew_s
+        if renew_s is not None:
+            entry.expires = min(self.clock.monotonic() + renew_s, call.errand.latest)
             self._sweep.arm(entry.expires)
         if not call.tell(note):
             self._drop("progress_callback_failed")
@@ -398,7 +405,7 @@ class Life:
 
     def _take_back(self, request_id: int, method: str, call: OpenCall) -> Delivery:
         """Nobody waits any more: withdraw what has not left, else tell the server, once."""
-        if call.sent is None or call.sent.withdraw():
+        if call.withdraw():
             return "not_sent"
         if not self.transport.cancel(request_id) and method not in NEVER_CANCELLED:
             self.notify("notifications/cancelled", {"requestId": request_id})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from observant_host.errors import CallTimeout, HttpFailure, InvalidResult, Unavailable
+from observant_host.errors import CallTimeout, HttpFailure, InvalidResult, RateLimited, Unavailable
 from observant_host.peers import endings
 from observant_host.wire import jsonrpc
 from observant_host.wire.revisions import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_ERRORS
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from observant_host.telemetry.masking import Masker
     from observant_host.wire.jsonrpc import Broken, Error, Result
 
-MAYBE: Final = "it may have been executed"
-
 TIMED_OUT_STATUS: Final = 408
+TOO_MANY: Final = 429
 UNAUTHORIZED: Final = frozenset({401, 403})
 
 
@@ -55,6 +54,8 @@ def _said_in(failure: HttpFailure, request_id: int, masker: Masker) -> CallError
     said = message_in(failure)
     if not isinstance(said, jsonrpc.Error) or failure.kind == "session_lost":
         return None
+    if failure.status == TOO_MANY:
+        return None  # however it is put: it asks to be left alone, and has done nothing
     named = said.id is None or _is_ours(said.id, request_id)
     return endings.rpc_error(said, masker) if named else None
 
@@ -76,7 +77,11 @@ ANNOUNCED: Final = frozenset({"tools/list", "tools/call", "prompts/get", "resour
 def raises_doubt(error: Exception, request_id: int, method: str) -> bool:
     """Whether the exchange failed in a way in which the server that this life began with would not
     refuse one request: then it is worth asking whether it is still there."""
-    if not isinstance(error, HttpFailure) or error.kind == "session_lost" or error.status == 429:
+    if (
+        not isinstance(error, HttpFailure)
+        or error.kind == "session_lost"
+        or error.status == TOO_MANY
+    ):
         return False
     said = message_in(error)
     if not isinstance(said, jsonrpc.Error) or not _is_ours(said.id, request_id):
@@ -104,11 +109,17 @@ def _lost(server: str, failure: HttpFailure) -> CallError:
         fault: Fault = "policy" if failure.kind == "credentials" else "peer"
         return Unavailable(f"{server} was sent nothing: {failure}", fault=fault)
     delivery = _delivery(failure)
+    if failure.status == TOO_MANY:
+        return RateLimited(
+            f"{server} limits its rate and refused the call: {failure}",
+            retry_after_s=failure.retry_after_s,
+            delivery=delivery,
+        )
     fault = "policy" if failure.status in UNAUTHORIZED else "peer"
-    known = MAYBE if delivery == "sent_no_reply" else "it was refused"
-    return Unavailable(
-        f"{server} gave no result ({known}): {failure}", delivery=delivery, fault=fault
-    )
+    how = "refused the call" if delivery == "replied" else "was sent the call and gave no result"
+    lost = Unavailable(f"{server} {how}: {failure}", delivery=delivery, fault=fault)
+    lost.retry_after_s = failure.retry_after_s
+    return lost
 
 
 def _delivery(failure: HttpFailure) -> Delivery:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OpenCall:
-    """`errand` says how long it may take; `renew_s` is what each progress gives it again."""
+    """`errand` says how long it may take, and what each progress gives it again."""
 
     __slots__ = (
         "_last_progress",
@@ -31,7 +31,6 @@ class OpenCall:
         "context",
         "errand",
         "future",
-        "renew_s",
         "sent",
     )
 
@@ -42,7 +41,6 @@ class OpenCall:
         self.future = future
         self.began = began
         self.context = context
-        self.renew_s = errand.expires - began if errand.renew else None
         self.sent: Sent | None = None
         self._last_progress: float | None = None
         self._telling: asyncio.Task[Any] | None = None
@@ -51,6 +49,13 @@ class OpenCall:
     def delivery(self) -> Delivery:
         """How far it got, while no answer came."""
         return "sent_no_reply" if self.sent is not None and self.sent.started else "not_sent"
+
+    def withdraw(self) -> bool:
+        """Take it back while no byte of it has left; True if that was possible."""
+        unsent = self.sent is None or self.sent.withdraw()
+        if unsent and self.errand.witness is not None:
+            self.errand.witness.delivery = "not_sent"
+        return unsent
 
     def scope_at(self, now: float) -> DeadlineScope:
         """Which deadline passed: the attempt's own, or the whole call's."""

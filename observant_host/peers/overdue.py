@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 
 class Overdue:
     """Of one life. `take_back(id, method, call)` withdraws what has not left, else tells the
-    server, and says which of the two it was."""
+    server, and says which of the two it was. `connects`: what has not left waits for a connection.
+    """
 
     def __init__(
         self,
         server: str,
         pending: Pending[OpenCall | Probe],
         *,
+        connects: bool,
         telemetry: Telemetry,
         take_back: Callable[[int, str, OpenCall], Delivery],
     ) -> None:
         self._server = server
         self._pending = pending
+        self._connects = connects
         self._telemetry = telemetry
         self._take_back = take_back
 
@@ -51,8 +54,7 @@ class Overdue:
             parent=errand.parent,
         )
         raise CallTimeout(
-            f"the time for {errand.method} was over before it could be sent to {self._server}; "
-            f"the call was not sent",
+            f"the time for {errand.method} was over before it could be sent to {self._server}",
             scope=errand.scope,
             delivery="not_sent",
             fault="host",
@@ -68,7 +70,8 @@ class Overdue:
 
     def _fail(self, entry: Entry[OpenCall | Probe], call: OpenCall, *, now: float) -> None:
         delivery = self._take_back(entry.id, entry.method, call)
-        scope = call.scope_at(now)
+        waited = self._connects and delivery == "not_sent"
+        scope = "connect" if waited else call.scope_at(now)
         budget_s = entry.expires - call.began
         self._telemetry.count(
             DeadlineExpired(
@@ -82,7 +85,9 @@ class Overdue:
         )
         call.fail(
             CallTimeout(
-                f"{self._server} did not answer {entry.method} within {budget_s:.3g} s",
+                f"{self._server} could not be connected within {budget_s:.3g} s"
+                if waited
+                else f"{self._server} did not answer {entry.method} within {budget_s:.3g} s",
                 scope=scope,
                 delivery=delivery,
                 fault="peer",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from observant_host.config import ServerConfig
     from observant_host.errors import Fault
+    from observant_host.peers.errand import Witness
     from observant_host.peers.life import Life
     from observant_host.peers.notices import LogNote
     from observant_host.peers.resource_cache import ResourceCache
@@ -39,14 +40,17 @@ class RequestOptions(TypedDict, total=False):
     """What `Peer.call` takes by keyword; see there."""
 
     expires: float | None
+    began: float | None
     target: str | None
     uri: str | None
     on_progress: OnProgress | None
     handlers: InputHandlers | None
     parent: TraceContext | None
+    principal: str | None
     attempt: int
     purpose: str
     log_level: str | None
+    witness: Witness | None
 
 
 class Peer:
@@ -130,26 +134,28 @@ class Peer:
         params: Mapping[str, Any] | Raw | None,
         *,
         expires: float | None = None,
+        began: float | None = None,
         target: str | None = None,
         uri: str | None = None,
         on_progress: OnProgress | None = None,
         handlers: InputHandlers | None = None,
         parent: TraceContext | None = None,
+        principal: str | None = None,
         attempt: int = 1,
         purpose: str = "call",
         log_level: str | None = None,
+        witness: Witness | None = None,
     ) -> CallReply:
-        """One call, rounds of input and a task included.
+        """One call, waiting for a place, rounds of input and a task included.
 
         `expires` (monotonic seconds) is the caller's own deadline for everything; without it the
-        server's call_timeout_s applies to each request, renewed by progress, and call_max_s to
-        the whole. Raises CallError. `handlers` replaces the peer's for this call, `log_level` its
-        level of log messages.
+        server's call_timeout_s since the call `began` (default: now), renewed by progress and by
+        each round of input, and its call_max_s for the whole. Raises CallError. `handlers` replaces
+        the peer's for this call, `log_level` its level of log messages; `principal` stands in line.
         """
         call = Call(
             method,
             expires=expires or 0.0,
-            renew=expires is None and self.server.timing.reset_timeout_on_progress,
             target=target,
             uri=uri,
             on_progress=on_progress,
@@ -157,8 +163,14 @@ class Peer:
             parent=parent,
             attempt=attempt,
             purpose=purpose,
+            witness=witness,
         )
-        call.begin(self, fixed=expires is not None, log_level=log_level or self._log_level)
+        call.begin(
+            self,
+            began=self.clock.monotonic() if began is None else began,
+            log_level=log_level or self._log_level,
+            principal=principal,
+        )
         if method == READ and self._cache is not None and handlers is None:
             return await call.read(params, self._reading(self._cache, parent))
         return await call.result(params)

@@ -29,12 +29,10 @@ def unroutable(server: str, status: PeerStatus | None) -> Unavailable:
     if status is None:
         return Unavailable(f"server {server} is not configured (any more)", fault="policy")
     if status.state in (PeerState.READY, PeerState.DEGRADED):  # which it is to change in a moment
-        return Unavailable(
-            f"server {server} has just lost its process or connection; the call was not sent"
-        )
+        return Unavailable(f"server {server} has just lost its process or connection")
     detail = f": {status.detail.rstrip('.')}" if status.detail else ""
     return Unavailable(
-        f"server {server} {_standing(status)}{detail}; the call was not sent",
+        f"server {server} {_standing(status)}{detail}",
         delivery="not_sent",
         fault=fault_of_unavailable(status.state, status.cause),
     )

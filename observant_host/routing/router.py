@@ -1,7 +1,7 @@
 """Calls over many servers: a lookup in the current catalogue, then one request to one peer.
 
 Names stop here: callers say canonical or api names, peers hear their own local ones. A call costs
-a lookup and one operation; a second attempt is made only where nothing was sent.
+a lookup and one operation; a second attempt is made only where that is safe.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from observant_host.errors import CallError, InvalidCall
 from observant_host.routing.arguments import as_object, check_deadline, check_log_level
 from observant_host.routing.asked import Asked, Target
 from observant_host.routing.refusals import no_route, shown, unroutable
-from observant_host.routing.routed import PeerLookup, Routed
+from observant_host.routing.routed import Routed
 from observant_host.telemetry.masking import Masker
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
     from observant_host.routing.catalogue_store import CatalogueStore
+    from observant_host.routing.routed_peer import PeerLookup
     from observant_host.telemetry.facade import Telemetry
     from observant_host.timing.clock import Clock
 

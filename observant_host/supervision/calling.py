@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from observant_host.decisions import retry_safety
+from observant_host.decisions.budget import RETRIES, Budget
 from observant_host.decisions.retry_safety import Denied, RetryReason
 from observant_host.decisions.terms import OUTAGES, PeerState
 from observant_host.errors import CallError, RpcError
@@ -44,6 +45,7 @@ class Calling:
             log_level=around.log_level,
             on_log=around.on_log,
         )
+        self.retries = Budget(RETRIES)
         self._around = around
         self._trail = Trail()
 
@@ -58,7 +60,8 @@ class Calling:
 
     @property
     def routable(self) -> bool:
-        return self.peer.life is not None
+        life = self.peer.life
+        return life is not None and life.end is None
 
     async def routable_again(self, expires: float) -> bool:
         """Wait until calls can be routed to it, at most until `expires` (monotonic), and not where
@@ -96,11 +99,9 @@ class Calling:
             try:
                 reply = await self.peer.call(method, params, **options)
             except RpcError as refused:
-                attempt = options.get("attempt", 1)
-                until = options.get("expires")
-                if not await self._read_anew(refused, method, expires=until, attempt=attempt):
+                if not await self._read_anew(refused, method, options):
                     raise
-                options["attempt"] = attempt + 1
+                options["attempt"] = options.get("attempt", 1) + 1
                 again = await self.peer.call(method, params, **options)
                 reply = msgspec.structs.replace(again, attempts=again.attempts + 1)
         except BaseException as failed:
@@ -117,18 +118,18 @@ class Calling:
         if failed.delivery == "sent_no_reply":
             self._trail.call_failed(self._around.telemetry.current())
 
-    async def _read_anew(
-        self, refused: RpcError, method: str, *, expires: float | None, attempt: int
-    ) -> bool:
+    async def _read_anew(self, refused: RpcError, method: str, options: RequestOptions) -> bool:
         """Whether it may be sent again, its server's list of tools being as new as can be."""
         life = self.peer.life
         mirrors = life is not None and life.headers is not None
-        if refused.code != HEADER_MISMATCH or method != "tools/call" or not mirrors:
+        its_headers = refused.code == HEADER_MISMATCH and not refused.begun
+        if not its_headers or method != "tools/call" or not mirrors:
             return False
         telemetry, clock, name = self._around.telemetry, self._around.clock, self.server.name
-        began = clock.monotonic()
-        until = expires if expires is not None else began + self.server.timing.call_timeout_s
-        listed = await self.record.listed_again(until, clock=clock)
+        began, attempt = clock.monotonic(), options.get("attempt", 1)
+        until = self._until(options, began)
+        affordable = self.retries.take(began)
+        listed = affordable and await self.record.listed_again(until, clock=clock)
         verdict = retry_safety.decide(
             RetryReason.HEADER_MISMATCH,
             policy=self.server.retry_calls,
@@ -136,6 +137,7 @@ class Calling:
             attempts=attempt,
             remaining_s=until - clock.monotonic(),
             routable=listed,
+            affordable=affordable,
         )
         if isinstance(verdict, Denied):
             telemetry.count(RetryDenied(peer=name, reason=verdict.reason))
@@ -147,3 +149,10 @@ class Calling:
             )
         )
         return True
+
+    def _until(self, options: RequestOptions, now: float) -> float:
+        """When the call must be over: by its caller's deadline, else by its server's timeout."""
+        expires, began = options.get("expires"), options.get("began")
+        if expires is not None:
+            return expires
+        return (now if began is None else began) + self.server.timing.call_timeout_s

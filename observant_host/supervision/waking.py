@@ -67,13 +67,13 @@ class Waking(Adopting):
         clock = self._around.clock
         until = min(expires, clock.monotonic() + WAKE_WAIT_S)
         before = self._tries_over
-        while self.peer.life is None and self._tries_over == before and self._comes():
+        while not self.routable and self._tries_over == before and self._comes():
             left = until - clock.monotonic()
             if left <= 0:
                 break
             self._moved.clear()
             await wait_any(clock, left, self._moved)
-        return self.peer.life is not None
+        return self.routable
 
     def _comes(self) -> bool:
         """A try is under way, or begins now."""

@@ -321,7 +321,7 @@ async def test_progress_reaches_its_call_by_exact_token_and_only_rising() -> Non
 
 async def test_progress_renews_the_attempt_but_never_past_the_hard_maximum() -> None:
     desk = await Desk().modern()
-    task = call(desk, expires=desk.soon(10), latest=desk.soon(25), renew=True)
+    task = call(desk, expires=desk.soon(10), latest=desk.soon(25), renew_s=10.0)
     await desk.settle()
     token = desk.sent[0]["params"]["_meta"]["progressToken"]
     for step in range(1, 4):

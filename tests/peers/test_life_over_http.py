@@ -88,7 +88,7 @@ async def test_a_legacy_message_says_its_version_where_the_revision_has_that_hea
         ({"kind": "status", "status": 408}, Unavailable, "sent_no_reply", 1),
         ({"kind": "status", "status": 413}, Unavailable, "replied", 1),
         ({"kind": "status", "status": 401}, Unavailable, "replied", 1),
-        ({"kind": "status", "status": 429}, Unavailable, "replied", 0),
+        ({"kind": "status", "status": 429}, RateLimited, "replied", 0),
         ({"kind": "redirect", "status": 302}, Unavailable, "replied", 1),
         ({"kind": "status", "status": 400, "body": error_body(-32602, 1)}, RpcError, "replied", 0),
         ({"kind": "status", "status": 404, "body": error_body(-32601, 1)}, RpcError, "replied", 1),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
 from observant_host.config import ServerConfig, StdioServer
+from observant_host.decisions.budget import RETRIES, Budget
 from observant_host.decisions.peer_states import PeerStatus
 from observant_host.decisions.terms import Cause, PeerState
 from observant_host.peers.peer import CallReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from observant_host.peers.errand import Witness
 
 
 def reply(result: Any = None, *, is_error: bool = False, attempts: int = 1) -> CallReply:
@@ -28,8 +31,15 @@ def reply(result: Any = None, *, is_error: bool = False, attempts: int = 1) -> C
     )
 
 
+class InLine(NamedTuple):
+    """What ends a call that still waited for its place."""
+
+    error: Exception
+
+
 class ScriptedPeer:
-    """`answers` are given in order: a CallReply, an exception, or a function of the call."""
+    """`answers` are given in order: a CallReply, an exception, a function of the call, or what ends
+    it before it is sent."""
 
     def __init__(self, name: str, *answers: Any, **config: Any) -> None:
         self.server = ServerConfig(
@@ -38,6 +48,7 @@ class ScriptedPeer:
         self.status = PeerStatus(PeerState.READY, 0)
         self.routable = True
         self.comes_back = True
+        self.retries = Budget(RETRIES)
         self.waited_until: float | None = None
         self.calls: list[dict[str, Any]] = []
         self.answers = list(answers)
@@ -46,7 +57,7 @@ class ScriptedPeer:
         self.routable = False
         self.status = PeerStatus(PeerState.BACKOFF, 0, cause, "", detail)
 
-    async def routable_again(self, expires: float) -> bool:
+    async def wake(self, expires: float) -> bool:
         self.waited_until = expires
         self.routable = self.comes_back
         return self.comes_back
@@ -55,6 +66,12 @@ class ScriptedPeer:
         said = msgspec.json.decode(msgspec.json.encode(params))
         self.calls.append({"method": method, "params": said, **options})
         answer = self.answers.pop(0) if self.answers else reply()
+        if isinstance(answer, InLine):
+            raise answer.error
+        witness: Witness = options["witness"]
+        witness.era = "modern"
+        for _ in range(answer.attempts if isinstance(answer, CallReply) else 1):
+            witness.asked()
         if isinstance(answer, BaseException):
             raise answer
         if callable(answer):

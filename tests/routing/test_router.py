@@ -5,21 +5,37 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from msgspec import Raw
 
+from observant_host.decisions.budget import RETRIES
+from observant_host.decisions.catalogue import ListedTool
 from observant_host.decisions.names import Grant, Grants
 from observant_host.decisions.peer_states import PeerStatus
+from observant_host.decisions.retry_safety import AGAIN_S, PAUSE_S
 from observant_host.decisions.terms import Cause, PeerState
-from observant_host.errors import CallTimeout, InvalidCall, RpcError, Unavailable
+from observant_host.errors import (
+    CallTimeout,
+    InvalidCall,
+    InvalidResult,
+    NotAnswering,
+    RateLimited,
+    RpcError,
+    Unavailable,
+)
 from observant_host.routing.catalogue_store import CatalogueStore
-from observant_host.routing.routed import RETRY_WAIT_S
 from observant_host.routing.router import Router
 from observant_host.telemetry.propagation import TraceContext
 from observant_host.telemetry.setup import capturing
-from observant_host.telemetry.vocabulary import RetryDenied, RetryScheduled, RoutedCall
+from observant_host.telemetry.vocabulary import (
+    DeadlineExpired,
+    RetryDenied,
+    RetryScheduled,
+    RoutedCall,
+)
 from tests.decisions.catalogues import refused, starting, up
-from tests.routing.peers import Lookup, ScriptedPeer, reply
+from tests.routing.peers import InLine, Lookup, ScriptedPeer, reply
 from tests.support.clock import START_WALL_NS, ManualClock
 
 if TYPE_CHECKING:
@@ -179,9 +195,12 @@ async def test_a_server_that_is_down_is_refused_unsent_with_state_cause_and_sent
     a = ScriptedPeer("a")
     bench = Bench(a)
     a.fall(detail="it exited with status 3")
+    a.comes_back = False
     with pytest.raises(Unavailable) as caught:
         await bench.router.call_tool("search")
     assert a.calls == []
+    assert str(caught.value).endswith("; nothing was executed")
+    assert bench.facts(RetryDenied) == [], "nothing was sent that could be repeated"
     assert (caught.value.delivery, caught.value.fault) == ("not_sent", "peer")
     said = "server a is down and waits for its next start (process): it exited with status 3"
     assert said in str(caught.value)
@@ -197,7 +216,7 @@ async def test_a_server_whose_life_has_just_ended_is_not_called_ready(state: Pee
     a = ScriptedPeer("a")
     bench = Bench(a)
     a.status = PeerStatus(state, 0, None, "discover_ok", "modern 2026-07-28, 1 tool")
-    a.routable = False
+    a.routable = a.comes_back = False
     with pytest.raises(Unavailable, match="has just lost its process or connection") as caught:
         await bench.router.call_tool("search")
     assert "ready" not in str(caught.value)
@@ -243,6 +262,34 @@ async def test_the_peers_error_is_passed_on_with_where_it_came_from(error: Any) 
     assert bench.routed().outcome == error.outcome
 
 
+# further attempts
+
+
+async def ended(bench: Bench, call: Any, *, after_s: float = 1.0) -> Any:
+    """The result of a call that may have to wait before its next attempt."""
+    task = asyncio.create_task(call)
+    await bench.clock.advance(after_s)
+    return await task
+
+
+def _falling(peer: ScriptedPeer, error: Any = None) -> Any:
+    async def fall() -> Any:
+        peer.fall()
+        raise error or lost()
+
+    return fall
+
+
+async def test_a_call_wakes_its_server_and_waits_for_it_within_its_deadline() -> None:
+    a = ScriptedPeer("a", reply({"content": [], "n": 1}))
+    bench = Bench(a)
+    a.fall()
+    result = await bench.router.call_tool("search", deadline_s=60)
+    assert (result.data["n"], result.attempts) == (1, 1)
+    assert a.waited_until == bench.clock.monotonic() + 60
+    assert [(f.reason, f.attempt) for f in bench.facts(RetryScheduled)] == [("not_sent", 1)]
+
+
 async def test_what_was_never_sent_is_sent_once_more_when_the_server_is_back() -> None:
     a = ScriptedPeer("a")
     a.answers = [_falling(a), reply({"content": [], "n": 2})]
@@ -251,40 +298,96 @@ async def test_what_was_never_sent_is_sent_once_more_when_the_server_is_back() -
     assert result.data["n"] == 2
     assert result.attempts == 2
     assert a.calls[1]["attempt"] == 2
-    assert a.waited_until == bench.clock.monotonic() + RETRY_WAIT_S
+    assert a.waited_until == bench.clock.monotonic() + 60
     (scheduled,) = bench.facts(RetryScheduled)
     assert (scheduled.peer, scheduled.reason, scheduled.attempt) == ("a", "not_sent", 2)
     assert bench.routed().outcome == "ok"
 
 
-def _falling(peer: ScriptedPeer) -> Any:
-    async def fall() -> Any:
-        peer.fall()
-        raise lost()
-
-    return fall
-
-
-async def test_a_server_that_does_not_come_back_in_time_is_not_tried_again() -> None:
+async def test_a_server_that_does_not_come_back_is_not_tried_again() -> None:
     a = ScriptedPeer("a")
     a.answers = [_falling(a)]
     a.comes_back = False
     bench = Bench(a)
-    with pytest.raises(Unavailable):
-        await bench.router.call_tool("search", deadline_s=3)
-    assert a.waited_until == bench.clock.monotonic() + 3
+    with pytest.raises(Unavailable, match="nothing was executed"):
+        await bench.router.call_tool("search")
     assert [f.reason for f in bench.facts(RetryDenied)] == ["unavailable"]
+
+
+async def test_a_deadline_that_passes_while_the_server_is_waited_for_is_one_of_connecting() -> None:
+    a = ScriptedPeer("a")
+    a.answers = [_falling(a)]
+    bench = Bench(a)
+
+    async def late(expires: float) -> bool:
+        await bench.clock.sleep(expires - bench.clock.monotonic())
+        return False
+
+    a.wake = late  # type: ignore[method-assign] # this one comes too late
+    with pytest.raises(CallTimeout, match=r"not back within the call's 3 s.*nothing was") as caught:
+        await ended(bench, bench.router.call_tool("search", deadline_s=3), after_s=3)
+    error = caught.value
+    assert (error.scope, error.delivery, error.fault) == ("connect", "not_sent", "peer")
+    (expired,) = bench.facts(DeadlineExpired)
+    assert (expired.scope, expired.budget_ms, expired.elapsed_ms) == ("connect", 3000, 3000)
+    assert [f.reason for f in bench.facts(RetryDenied)] == ["deadline"]
+    done = bench.routed()
+    assert isinstance(done.fact, RoutedCall)
+    assert (done.outcome, done.fact.era, done.fact.attempts) == ("timeout", "modern", 1)
+
+
+async def test_a_server_that_seems_to_be_there_is_tried_again_after_a_moment() -> None:
+    a = ScriptedPeer("a", lost(), reply())
+    bench = Bench(a)
+    task = asyncio.create_task(bench.router.call_tool("search"))
+    await bench.clock.advance(AGAIN_S - 0.01)
+    assert len(a.calls) == 1
+    await bench.clock.advance(0.02)
+    assert (await task).attempts == 2
 
 
 async def test_there_is_one_more_attempt_and_not_two() -> None:
     a = ScriptedPeer("a", lost(), lost(), reply())
     bench = Bench(a)
     with pytest.raises(Unavailable) as caught:
-        await bench.router.call_tool("search")
+        await ended(bench, bench.router.call_tool("search"))
     assert len(a.calls) == 2
     assert caught.value.call is not None
-    assert caught.value.call.attempts == 2
+    assert (caught.value.call.attempts, caught.value.call.era) == (2, "modern")
     assert [f.reason for f in bench.facts(RetryDenied)] == ["budget"]
+
+
+async def test_what_was_still_in_line_when_its_server_fell_is_no_attempt_and_needs_no_budget() -> (
+    None
+):
+    a = ScriptedPeer("a", InLine(lost()), InLine(lost()), InLine(lost()), reply())
+    a.server = msgspec.structs.replace(a.server, retry_calls="never")
+    bench = Bench(a)
+    while a.retries.take(bench.clock.monotonic()):
+        pass
+    result = await ended(bench, bench.router.call_tool("search"))
+    assert result.attempts == 1
+    assert [call["attempt"] for call in a.calls] == [1, 1, 1, 1]
+
+
+async def test_the_budget_of_one_server_stops_a_storm_of_retries() -> None:
+    """Over an hour's outage the retries stay at the budget's rate, whatever the callers do."""
+    a, b = ScriptedPeer("a"), ScriptedPeer("b")
+    bench = Bench(a, b)
+    calls = 0
+    for _ in range(60):
+        a.answers = [lost()] * 100
+        tasks = [asyncio.create_task(bench.router.call_tool("search")) for _ in range(50)]
+        await bench.clock.advance(60)
+        failed = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(error, Unavailable) for error in failed)
+        calls += len(tasks)
+    again = len(a.calls) - calls
+    assert again == RETRIES.burst * 60, "all of the budget, and none above it"
+    assert again <= RETRIES.burst + 3600 / RETRIES.every_s
+    denied = [f.reason for f in bench.facts(RetryDenied)]
+    assert denied == ["budget"] * calls
+    assert b.retries.wait_s(bench.clock.monotonic()) == 0, "another server's budget is its own"
 
 
 @pytest.mark.parametrize(
@@ -292,9 +395,11 @@ async def test_there_is_one_more_attempt_and_not_two() -> None:
     [
         (lost("sent_no_reply"), {}, ["not_idempotent"]),
         (lost("sent_no_reply"), {"retry_calls": "idempotent"}, ["not_idempotent"]),
+        (lost("sent_no_reply"), {"idempotent_tools": ("search",)}, ["not_idempotent"]),
         (lost(), {"retry_calls": "never"}, ["budget"]),
         (lost(fault="host"), {}, []),
         (RpcError(-32603, "x"), {}, []),
+        (NotAnswering("silent"), {}, []),
     ],
 )
 async def test_what_may_not_be_sent_again_is_said_and_not_sent(
@@ -308,13 +413,147 @@ async def test_what_may_not_be_sent_again_is_said_and_not_sent(
     assert [f.reason for f in bench.facts(RetryDenied)] == denied
 
 
-async def test_a_read_that_was_lost_is_not_repeated_yet_and_nothing_is_denied() -> None:
-    a = ScriptedPeer("a", lost("sent_no_reply"))
+async def test_a_call_that_its_server_began_to_work_on_does_not_begin_anew() -> None:
+    """Not even a read: somebody was asked for input, and would be asked again."""
+    for error in (lost("sent_no_reply"), lost(), RateLimited("wait", retry_after_s=1)):
+        error.begun = True
+        a = ScriptedPeer("a", error, reply())
+        bench = Bench(a, views=[up("a", prompts=("ask",))])
+        with pytest.raises(Unavailable):
+            await bench.router.get_prompt("ask")
+        assert len(a.calls) == 1
+
+
+async def test_a_read_that_was_lost_is_read_once_more() -> None:
+    a = ScriptedPeer("a")
+    a.answers = [_falling(a, lost("sent_no_reply")), reply(), lost("sent_no_reply"), reply()]
+    bench = Bench(a, views=[up("a", prompts=("ask",), resources=("u",))])
+    assert (await ended(bench, bench.router.read_resource("u"))).attempts == 2
+    assert (await ended(bench, bench.router.get_prompt("ask"))).attempts == 2
+    assert [f.reason for f in bench.facts(RetryScheduled)] == ["lost", "lost"]
+
+
+async def test_a_read_is_not_repeated_where_nothing_may_be() -> None:
+    a = ScriptedPeer("a", lost("sent_no_reply"), retry_calls="never")
     bench = Bench(a, views=[up("a", resources=("u",))])
     with pytest.raises(Unavailable):
         await bench.router.read_resource("u")
+    assert [f.reason for f in bench.facts(RetryDenied)] == ["budget"]
+
+
+IDEMPOTENT = {"retry_calls": "idempotent", "idempotent_tools": ("search",)}
+
+
+async def test_a_tool_that_is_declared_idempotent_is_called_once_more() -> None:
+    a = ScriptedPeer("a", lost("sent_no_reply"), reply(), **IDEMPOTENT)
+    assert (await ended(bench := Bench(a), bench.router.call_tool("search"))).attempts == 2
+    assert [f.reason for f in bench.facts(RetryScheduled)] == ["lost"]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_a_servers_own_word_counts_only_where_it_is_trusted(*, trusted: bool) -> None:
+    a = ScriptedPeer(
+        "a", lost("sent_no_reply"), reply(), retry_calls="idempotent", trust_annotations=trusted
+    )
+    bench = Bench(a, views=[up("a", ListedTool("search", Raw(b"{}"), idempotent=True))])
+    if trusted:
+        assert (await ended(bench, bench.router.call_tool("search"))).attempts == 2
+        return
+    with pytest.raises(Unavailable, match="do not simply repeat it"):
+        await ended(bench, bench.router.call_tool("search"))
+
+
+# a server that limits its rate
+
+
+def limited(retry_after_s: float | None = 3.0, delivery: Any = "replied") -> RateLimited:
+    return RateLimited("it is busy", retry_after_s=retry_after_s, delivery=delivery)
+
+
+@pytest.mark.parametrize(("retry_after_s", "waited_s"), [(3.0, 3.0), (None, PAUSE_S)])
+async def test_a_refusal_for_rate_is_sent_again_after_the_pause_it_asks_for(
+    retry_after_s: float | None, waited_s: float
+) -> None:
+    a = ScriptedPeer("a", limited(retry_after_s), reply())
+    bench = Bench(a)
+    task = asyncio.create_task(bench.router.call_tool("search", deadline_s=5))
+    await bench.clock.advance(waited_s - 0.1)
     assert len(a.calls) == 1
-    assert bench.facts(RetryDenied) == []
+    await bench.clock.advance(0.2)
+    assert (await task).attempts == 2
+    (scheduled,) = bench.facts(RetryScheduled)
+    assert (scheduled.reason, scheduled.delay_ms) == ("rate_limited", waited_s * 1e3)
+
+
+async def test_a_pause_that_the_deadline_does_not_allow_is_not_waited_for() -> None:
+    a = ScriptedPeer("a", limited(6.0), reply())
+    bench = Bench(a)
+    with pytest.raises(RateLimited, match="nothing was executed"):
+        await bench.router.call_tool("search", deadline_s=5)
+    assert [f.reason for f in bench.facts(RetryDenied)] == ["deadline"]
+
+
+async def test_a_call_that_is_held_back_for_a_pause_is_not_tried_again() -> None:
+    bench = Bench(ScriptedPeer("a", InLine(limited(40.0, "not_sent")), reply()))
+    with pytest.raises(RateLimited, match="nothing was executed"):
+        await bench.router.call_tool("search", deadline_s=60)
+    assert bench.facts(RetryScheduled) == []
+
+
+# what a caller is told of the effects
+
+
+@pytest.mark.parametrize(
+    ("error", "config", "said"),
+    [
+        (lost(fault="host"), {}, "; nothing was executed"),
+        (CallTimeout("slow", scope="queue", delivery="not_sent"), {}, "; nothing was executed"),
+        (lost("sent_no_reply"), {}, "; it may have been executed; do not simply repeat it"),
+        (
+            CallTimeout("slow", scope="attempt"),
+            {},
+            "; it may have been executed; do not simply repeat it",
+        ),
+        (InvalidResult("broken"), {}, "; it may have been executed; do not simply repeat it"),
+        (
+            CallTimeout("slow", scope="attempt"),
+            {"idempotent_tools": ("search",)},
+            "; it may have been executed; it is declared idempotent, so it may be repeated",
+        ),
+        (RpcError(-1, "no"), {}, "the server answered with error -1: no"),
+        (InvalidCall("odd"), {}, "odd"),
+    ],
+)
+async def test_an_error_says_in_words_whether_the_tool_may_have_been_executed(
+    error: Any, config: dict[str, Any], said: str
+) -> None:
+    bench = Bench(ScriptedPeer("a", error, **config))
+    with pytest.raises(type(error)) as caught:
+        await bench.router.call_tool("search")
+    assert str(caught.value).endswith(said)
+    assert str(caught.value).count("executed") <= 1
+
+
+async def test_of_a_read_that_failed_nothing_is_feared() -> None:
+    a = ScriptedPeer("a", CallTimeout("slow", scope="attempt"))
+    bench = Bench(a, views=[up("a", resources=("u",))])
+    with pytest.raises(CallTimeout) as caught:
+        await bench.router.read_resource("u")
+    assert str(caught.value) == "slow"
+
+
+async def test_one_deadline_covers_a_retry_too() -> None:
+    a = ScriptedPeer("a", lost(), reply())
+    bench = Bench(a)
+    began = bench.clock.monotonic()
+    await ended(bench, bench.router.call_tool("search", deadline_s=5, principal="me"))
+    assert [call["expires"] for call in a.calls] == [began + 5, began + 5]
+    a.answers = [lost(), reply()]
+    began = bench.clock.monotonic()
+    await ended(bench, bench.router.call_tool("search"))
+    assert [call["expires"] for call in a.calls[2:]] == [None, None]
+    assert [call["began"] for call in a.calls[2:]] == [began, began]
+    assert [call["principal"] for call in a.calls] == ["me", "me", None, None]
 
 
 async def test_a_cancelled_call_is_an_outcome_and_passes_on() -> None:
