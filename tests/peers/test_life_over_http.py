@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from observant_host.decisions.catalogue import ListedTool
-from observant_host.errors import CallError, InvalidResult, RpcError, Unavailable
+from observant_host.errors import CallError, InvalidResult, RateLimited, RpcError, Unavailable
 from observant_host.telemetry.vocabulary import FrameDropped, Request
 from observant_host.wire.mirrored_headers import annotations_of
 from tests.peers.web_desk import WebDesk, error_body
