@@ -11,7 +11,7 @@ import pytest
 
 from observant_host import HttpServer
 from observant_host.errors import InvalidCall
-from observant_host.telemetry.vocabulary import ListenOpen, SubscriptionLost
+from observant_host.telemetry.vocabulary import GapHealed, ListenOpen, SubscriptionLost
 from tests.support.hosts import QUICK, add, facts, quick_host, reach, until
 from tests.support.peers import received
 from tests.support.processes import eventually
@@ -56,27 +56,45 @@ def listening(host: Host) -> str:
 
 @pytest.mark.parametrize(("wire", "case"), ENDS)
 async def test_what_changed_in_the_gap_is_found(wire: str, case: str, tmp_path: Path) -> None:
+    """The tool "later" is there once the stream has ended, and nobody is told of it."""
     log, state = tmp_path / "log", tmp_path / "state"
     host, told = quick_host()
-    async with placed(host, wire, log, f"{case}:0.4,ok", state=state), host:
+    async with placed(host, wire, log, f"{case}:0.4,ok", state=state, unseen="later"), host:
         await reach(host, "s", "ready")
-        await eventually(lambda: bool(facts(told, SubscriptionLost)))
-        if case == "crash":
-            # its second life has the options of its first: it is asked again each time
-            await eventually(lambda: len(received(log, "subscriptions/listen")) > 1)
-        else:
-            await host.call_tool("add_tool", {"name": "later"})
-            await eventually(lambda: any(tool.name == "later" for tool in host.catalogue.tools))
+        await eventually(lambda: any(tool.name == "later" for tool in host.catalogue.tools))
+        await eventually(lambda: bool(facts(told, GapHealed)))
+        ids = [message["id"] for message in received(log, "subscriptions/listen")]
+        if case != "crash":  # its second life has the options of its first, and ids of its own
             await eventually(lambda: listening(host) == "ok")
-            ids = [message["id"] for message in received(log, "subscriptions/listen")]
             assert len(ids) == len(set(ids)) == 2
         assert len(received(log, "tools/list")) >= 2
     lost = facts(told, SubscriptionLost)[0]
     reasons = {"both": "cancelled", "cut": "transport", "crash": "transport"}
     assert lost.reason == reasons.get(case, case)
+    gap = facts(told, GapHealed)[0]
+    assert (gap.reason, gap.added, gap.changes) == (lost.reason, ("tool later",), 1)
+    assert gap.gap_s > 0
     gaps = [one.gap_s for one in facts(told, ListenOpen) if one.gap_s is not None]
-    assert gaps
-    assert all(gap > 0 for gap in gaps)
+    assert gaps[0] == gap.gap_s
+
+
+async def test_a_server_behind_a_url_that_was_restarted_has_its_gap_found_too(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    host, told = quick_host()
+    async with serving(era="modern", log=log, tools="echo") as first:
+        host.add_server("s", HttpServer(first.url), **QUICK)
+        async with host:
+            await eventually(lambda: listening(host) == "ok")
+            await first.kill()
+            await until(host, "s", lambda view: view.cause == "network")
+            async with serving(era="modern", log=log, tools="echo,later", port=first.port):
+                await eventually(lambda: any(t.name == "later" for t in host.catalogue.tools))
+                await eventually(lambda: bool(facts(told, GapHealed)))
+    assert facts(told, SubscriptionLost)[0].reason == "transport"
+    (gap,) = facts(told, GapHealed)
+    assert (gap.reason, gap.added, gap.generation) == ("transport", ("tool later",), 2)
 
 
 @pytest.mark.parametrize(("wire", "case"), NEVER_BEGAN)
