@@ -172,6 +172,8 @@ def _configure(host: Host) -> None:
     add(host, "short", {"tools": "slow"}, max_in_flight=1, **NEVER)
     add(host, "leaving", {"tools": "slow"}, max_in_flight=1, **NEVER)
     add(host, "crashing", {"tools": "die,kill,close"})
+    add(host, "hanging", {"tools": "echo,hush"}, probe_timeout_s=0.3, silent_restart_s=0.5)
+    add(host, "heavy", {"tools": "echo"}, restart_above_mb=1)
 
 
 async def _calls(host: Host, look: Any) -> None:
@@ -252,6 +254,13 @@ async def _lives(host: Host) -> None:
         await _fails(errors.Unavailable, host.call_tool(f"crashing/{tool}"))
         await until(host, "crashing", lambda view, now=generation: view.generation == now)
         await reach(host, "crashing", "ready")
+    await reach(host, "hanging", "ready")
+    await host.call_tool("hanging/hush")
+    await _fails(errors.CallTimeout, host.call_tool("hanging/echo", deadline_s=0.1))
+    for _ in range(2):
+        await host.core.sampler.look()
+    for name in ("hanging", "heavy"):
+        await until(host, name, lambda view: view.generation > 1)
 
 
 async def _acts(host: Host) -> None:
