@@ -22,10 +22,10 @@ RETRIES: Final = Rate(burst=10, every_s=2.0)
 """Calls to one server that are sent again. Sustained, a retry every two seconds is no load."""
 WAKES: Final = Rate(burst=3, every_s=20.0)
 """Starts of one server before its time because a call wants it."""
-RESTARTS: Final = Rate(burst=20, every_s=3.0)
+RESTARTS: Final = Rate(burst=20, every_s=6.0)
 """Lives begun after one that had an era. The backoff is far slower; this holds whatever the
 configuration calls healthy, and however often a good start is followed by an end."""
-REPROBES: Final = Rate(burst=20, every_s=3.0)
+REPROBES: Final = Rate(burst=20, every_s=6.0)
 """Rounds that follow one without an era."""
 RELISTENS: Final = Rate(burst=10, every_s=6.0)
 """Streams of changes opened with one server, over all its lives. Its own pauses grow to a minute;
