@@ -177,7 +177,8 @@ class _Collector(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _collector() -> Iterator[str]:
+def collector() -> Iterator[str]:
+    """The URL of one that takes every export."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -212,13 +213,13 @@ def faulty_host(folder: Path) -> Iterator[Running]:
     running = Running(folder, port)
     config = folder / "observant-host.toml"
     with contextlib.ExitStack() as stack:
-        collector = stack.enter_context(_collector())
+        endpoint = stack.enter_context(collector())
         forgetful = stack.enter_context(
             _behind_url(era="legacy", tools="kept", session_requests=4, max_life=600)
         )
         locked = stack.enter_context(_behind_url(era="modern", token="secret", max_life=600))
         head = HEAD.format(
-            state=json.dumps(str(running.state_dir)), port=port, collector=json.dumps(collector)
+            state=json.dumps(str(running.state_dir)), port=port, collector=json.dumps(endpoint)
         )
         config.write_text(head + servers(folder, forgetful=forgetful, locked=locked))
         log = stack.enter_context((folder / "host.log").open("wb"))
