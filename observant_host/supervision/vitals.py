@@ -110,8 +110,8 @@ class Vitals:
         return (
             f"it does not answer: {self.why}; one call at a time is let in to find out whether it "
             "is back, and it is ended and begun again if it says nothing for more than "
-            f"{patience_s:.0f} s (silent_restart_s); if its tools only take long, raise its "
-            "call_timeout_s"
+            f"{patience_s:.0f} s (silent_restart_s), or now by `observant-host restart "
+            f"{self._server.name}`; if its tools only take long, raise its call_timeout_s"
         )
 
     # Signs
