@@ -27,10 +27,9 @@ from observant_host.telemetry.vocabulary import OperatorAct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from observant_host.incidents.purge import Purged
-
     from observant_host.config import ServerConfig
     from observant_host.host.core import Core
+    from observant_host.incidents.purge import Purged
     from observant_host.supervision.supervisor import PeerSupervisor
 
 DONE: Final[Mapping[Act, str]] = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from observant_host.decisions.incident_class import classify, timeout_line
-from observant_host.decisions.incident_terms import IncidentKind, Seen
+from observant_host.decisions.incident_terms import IncidentKind, Piece, Seen
 from observant_host.incidents.before import changes_before
 from observant_host.incidents.episodes import QUIET_NS, SECOND, Episode
 from observant_host.incidents.index import Call
@@ -34,6 +34,7 @@ EVIDENCE_SHOWN: Final = 8
 TRACES_SHOWN: Final = 20
 TOLD_LATE_NS: Final = 15 * SECOND
 """A stall or a loss is told so long after it happened, at most."""
+_SAME: Final = ("step", "version", "outcome", "rpc_code", "http_status", "content_type", "late")
 PROBE_NS: Final = 30 * SECOND
 """How long before a fall a stall may have been its cause, where no probe says when it began."""
 
@@ -97,7 +98,7 @@ def account(group: Sequence[Episode], told: Told) -> dict[str, Any]:
         "cause": next((one.cause for one in first.moves), None),
         "expected": seen.expected,
         "detail": _detail(first),
-        "evidence": [*seen.evidence, *seen.after][:EVIDENCE_SHOWN],
+        "evidence": _distinct((*seen.evidence, *seen.after))[:EVIDENCE_SHOWN],
         "server_version": {"before": seen.version_before, "after": seen.version_after},
         "ended_as": first.ended_as,
         "times": sum(one.times for one in group),
@@ -178,13 +179,20 @@ def _first_sign(first: Episode) -> int:
 
 
 def _noted(first: Episode) -> tuple[str, ...]:
-    ends = [
+    return tuple(
         f"its process or connection ended: {one.reason}"
         + (f", exit code {one.exit_code}" if one.exit_code is not None else "")
         for one in first.restarts[:1]
-    ]
-    detail = _detail(first)
-    return (*ends, detail) if detail else tuple(ends)
+    )
+
+
+def _distinct(pieces: Iterable[Piece]) -> list[Piece]:
+    """Of pieces of evidence that say the same in a row, the first."""
+    kept: list[Piece] = []
+    for one in pieces:
+        if not kept or any(one.get(key) != kept[-1].get(key) for key in _SAME):
+            kept.append(one)
+    return kept
 
 
 def _detail(first: Episode) -> str:
