@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import get_args
 
 import pytest
 
-from observant_host.decisions.faults import VERDICTS, api_status, exit_code, fault_of_unavailable
+from observant_host.decisions.faults import (
+    HARMLESS,
+    NOTHING,
+    PERHAPS,
+    VERDICTS,
+    api_status,
+    certainty,
+    exit_code,
+    fault_of_unavailable,
+)
 from observant_host.decisions.terms import Cause, PeerState
-from observant_host.errors import Outcome
+from observant_host.errors import Delivery, Outcome
 
 
 @pytest.mark.parametrize(
@@ -58,3 +68,43 @@ def test_who_is_to_blame_for_a_server_that_takes_no_calls(
     state: PeerState, cause: Cause | None, fault: str
 ) -> None:
     assert fault_of_unavailable(state, cause) == fault
+
+
+def said(outcome: Outcome, delivery: Delivery, **facts: bool) -> str:
+    facts = {"refused": False, "acts": True, "harmless": False, **facts}
+    return certainty(outcome, delivery=delivery, **facts)
+
+
+@pytest.mark.parametrize("outcome", get_args(Outcome))
+@pytest.mark.parametrize("delivery", get_args(Delivery))
+def test_nothing_executed_is_only_said_where_it_is_proven(
+    outcome: Outcome, delivery: Delivery
+) -> None:
+    for refused, acts, harmless in itertools.product((False, True), repeat=3):
+        told = said(outcome, delivery, refused=refused, acts=acts, harmless=harmless)
+        proven = delivery == "not_sent" or refused
+        assert (told == NOTHING) == (outcome in ("unavailable", "timeout") and proven)
+        if told in (PERHAPS, HARMLESS):
+            assert acts
+            assert delivery != "not_sent"
+            assert (told == HARMLESS) == harmless
+
+
+@pytest.mark.parametrize(
+    ("outcome", "delivery", "told"),
+    [
+        ("timeout", "sent_no_reply", PERHAPS),
+        ("unavailable", "sent_no_reply", PERHAPS),
+        ("invalid", "replied", PERHAPS),
+        ("invalid", "sent_no_reply", PERHAPS),
+        ("invalid", "not_sent", ""),
+        ("unavailable", "replied", ""),
+        ("rpc_error", "replied", ""),
+        ("cancelled", "sent_no_reply", ""),
+    ],
+)
+def test_what_may_have_been_executed_is_not_to_be_simply_repeated(
+    outcome: Outcome, delivery: Delivery, told: str
+) -> None:
+    assert said(outcome, delivery) == told
+    assert said(outcome, delivery, acts=False) == ""
