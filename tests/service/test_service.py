@@ -186,6 +186,30 @@ async def test_operators_acts_carry_who_and_why(tmp_path: Path) -> None:
         assert unknown.value.unknown
 
 
+async def test_every_act_on_a_server_comes_over_the_socket(tmp_path: Path) -> None:
+    host = host_with(tmp_path)
+    add(host, "s")
+    async with running(host, tmp_path), client_of(tmp_path) as client:
+
+        async def act(verb: str, **keys: Any) -> Any:
+            return json.loads(await client.act("s", verb, **keys))
+
+        assert (await act("restart"))["generation"] == 2
+        assert "held by cli:ann until" in (await act("hold", for_s=60))["detail"]
+        assert "held" not in (await act("retry"))["detail"]
+        off = await act("disable", reason="it leaks")
+        assert (off["state"], off["pid"]) == ("disabled", None)
+        assert off["detail"].startswith("disabled by cli:ann: it leaks")
+        assert (await act("drain", reason="for longer"))["state"] == "disabled"
+        assert (await act("enable"))["state"] == "ready"
+        assert (await act("probe"))["state"] == "ready"
+        for verb, keys in (("disable", {"for_s": -1.0}), ("probe", {"for_s": 1.0})):
+            with pytest.raises(errors.InvalidCall, match="s: "):
+                await act(verb, **keys)
+        with pytest.raises(errors.InvalidCall, match="there are: probe, retry"):
+            await act("explode")
+
+
 async def test_a_client_that_goes_away_cancels_its_call(tmp_path: Path) -> None:
     host = host_with(tmp_path)
     add(host, "s", {"tools": "mute"})
