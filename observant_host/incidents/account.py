@@ -36,7 +36,7 @@ TOLD_LATE_NS: Final = 15 * SECOND
 """A stall or a loss is told so long after it happened, at most."""
 _SAME: Final = ("step", "version", "outcome", "rpc_code", "http_status", "content_type", "late")
 PROBE_NS: Final = 30 * SECOND
-"""How long before a fall a stall may have been its cause, where no probe says when it began."""
+"""How long before the first sign of a fall a stall may have been its cause."""
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ def lost_in(
 def _seen(group: Sequence[Episode], told: Told) -> Seen:
     first = group[0]
     began, closed = first.began, first.closed_by
-    after = closed if closed is not None else _last(first)
+    after = _after(first)
     return Seen(
         kind=first.kind,
         reason=began.reason if began is not None else _reason(first),
@@ -157,14 +157,18 @@ def _seen(group: Sequence[Episode], told: Told) -> Seen:
     )
 
 
-def _last(first: Episode) -> Decided | None:
-    """What is known of the server now, where the incident lasts."""
+def _after(first: Episode) -> Decided | None:
+    """The decision that says what the server is since: the one in legacy, else the last known."""
+    if first.kind is IncidentKind.DOWNGRADE:
+        return first.began
+    if first.closed_by is not None:
+        return first.closed_by
     known = [one for one in first.decisions if one.server_version is not None]
     return known[-1] if known else None
 
 
 def _stall_ms(first: Episode, timeline: Timeline) -> float:
-    since = _first_sign(first) - (PROBE_NS if first.began is None else 0)
+    since = _first_sign(first) - PROBE_NS
     until = first.start_ns + TOLD_LATE_NS
     return timeline.longest_stall_ms(first.host, since_ns=since, until_ns=until)
 

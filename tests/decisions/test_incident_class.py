@@ -264,8 +264,10 @@ def test_what_is_unknown_says_what_is_known() -> None:
         ),
         (
             {"healed_modern": True},
-            "how long it would have needed is not known: it answered another probe in time"
-            " (it is 5 s)",
+            (
+                "how long it would have needed is not known: it answered another probe in time"
+                " (it is 5 s)"
+            ),
         ),
         ({}, "no probe timeout is known that would have met it: no answer ever came (it is 5 s)"),
         ({"evidence": ()}, "no probe timeout is known that would have met it: no answer ever came"),
