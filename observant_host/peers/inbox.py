@@ -83,9 +83,11 @@ class Inbox:
         heard: Callable[[], None],
         ailing: Callable[[], None],
         stream_heard: Callable[[int], None],
+        stream_reopened: Callable[[], None],
     ) -> None:
         self._server = server
         self.stream_heard = stream_heard
+        self.stream_reopened = stream_reopened
         self._heard = heard
         self._ailing = ailing
         self._rules = rules

@@ -5,7 +5,7 @@ Source: MCP 2025-11-25 server/resources › Subscriptions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from observant_host.decisions import backoff
 from observant_host.decisions.subscription import INITIAL_S, MAX_S, announces
@@ -32,6 +32,7 @@ class LegacyFollowing:
         self._asked: set[str] = set()
         self._failures = 0
         self.renewed = Signal()
+        life.subscriptions.on_reopened = self._take_all_as_changed
 
     async def run(self) -> None:
         """Until the life is over."""
@@ -46,6 +47,17 @@ class LegacyFollowing:
                 self._asked.clear()
             pause = await self._ask_all()
             await wait_any(life.clock, pause, self._wishes.changed, self.renewed, life.end_signal)
+
+    def _take_all_as_changed(self) -> None:
+        """Its stream was lost for a while, and nothing is said again."""
+        life = self._life
+        kinds: tuple[Literal["tools", "prompts", "resources"], ...]
+        kinds = ("tools", "prompts", "resources")
+        for kind in kinds:
+            if announces(life.capabilities, kind, "listChanged"):
+                life.listener.list_changed(kind)
+        for uri in sorted(self._asked):
+            self._on_updated(uri)
 
     async def _refuse_all(self) -> None:
         while self._life.end is None and not self._life.subscriptions.closed:

@@ -137,6 +137,7 @@ class Life:
             heard=listener.any_traffic,
             ailing=listener.ailing,
             stream_heard=self.subscriptions.heard,
+            stream_reopened=self.subscriptions.reopened,
         )
 
     # From opening to the end

@@ -89,6 +89,7 @@ class Subscriptions:
         self.closed = False
         self.least_gap_s = 0.0
         """Between two keep-alives that count as two."""
+        self.on_reopened: Callable[[], None] | None = None
 
     def __len__(self) -> int:
         return len(self._open)
@@ -119,6 +120,11 @@ class Subscriptions:
         opened = self._open.get(request_id)
         if opened is not None:
             opened.kept_alive(self._life.clock.monotonic(), least_gap_s=self.least_gap_s)
+
+    def reopened(self) -> None:
+        """The stream of what a legacy server says unasked stands again after a loss."""
+        if self.on_reopened is not None:
+            self.on_reopened()
 
     def doubt(self, failed_since_s: float) -> None:
         """A request that was made then has failed in a way in which a dead path would fail it. A

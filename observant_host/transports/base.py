@@ -96,6 +96,10 @@ class Receiver(Protocol):
         """Something that is no message came on the response to this request, which is a stream of
         changes: a comment that keeps it alive, or another event (HTTP)."""
 
+    def stream_reopened(self) -> None:
+        """The stream for what a legacy server says unasked had ended and stands again, and nothing
+        says from where to go on: what was said meanwhile is lost (HTTP)."""
+
     def ended(self, end: End) -> None:
         """The life is over; called exactly once, and nothing is called after it."""
 

@@ -24,6 +24,7 @@ class Recorder:
         self.noise: list[tuple[NoiseKind, bytes]] = []
         self.lost: list[tuple[int, Exception]] = []
         self.heard: list[int] = []
+        self.reopened = 0
         self.ends: list[End] = []
         self.after_end = 0
         self._news = asyncio.Event()
@@ -59,6 +60,10 @@ class Recorder:
     def stream_heard(self, request_id: int) -> None:
         self._tell()
         self.heard.append(request_id)
+
+    def stream_reopened(self) -> None:
+        self._tell()
+        self.reopened += 1
 
     def ended(self, end: End) -> None:
         self._tell()

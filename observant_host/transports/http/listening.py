@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class Resumption:
-    """Opens one stream again and again, until its last event, or it is given up (HttpFailure)."""
+    """Opens one stream again and again, until its last event, or it is given up (HttpFailure).
+
+    `reopened` is called where it stands again and no event id says from where to go on.
+    """
 
     def __init__(
         self,
@@ -38,7 +41,10 @@ class Resumption:
         oversized: Callable[[bytes], None],
         max_bytes: int,
         clock: Clock,
+        reopened: Callable[[], None] | None = None,
     ) -> None:
+        self._reopened = reopened
+        self._stood = False
         self._open_stream = open_stream
         self._cursor = cursor
         self._take = take
@@ -95,6 +101,9 @@ class Resumption:
         if not reply.is_stream:
             reply.close()
             raise reply.failure("content", f"answered GET with {reply.media_type or 'no type'}")
+        if self._stood and self._reopened is not None and not self._cursor.last_id:
+            self._reopened()
+        self._stood = True
         try:
             return await follow(
                 reply,

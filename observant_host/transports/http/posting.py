@@ -82,7 +82,8 @@ class Posting:
             return False
 
         try:
-            await self._resumption(Cursor(), take).run(pausing=False)
+            resumption = self._resumption(Cursor(), take, self._inlet.reopened)
+            await resumption.run(pausing=False)
         except HttpFailure:
             return  # it offers no stream, or is gone: then the next POST says so
 
@@ -185,7 +186,12 @@ class Posting:
                 "no_response", f"broke its stream off, and could not go on with it: {failure}"
             ) from failure
 
-    def _resumption(self, cursor: Cursor, take: Callable[[Event], bool]) -> Resumption:
+    def _resumption(
+        self,
+        cursor: Cursor,
+        take: Callable[[Event], bool],
+        reopened: Callable[[], None] | None = None,
+    ) -> Resumption:
         return Resumption(
             self.open_stream,
             cursor=cursor,
@@ -193,4 +199,5 @@ class Posting:
             oversized=self._inlet.oversized,
             max_bytes=self._max_bytes,
             clock=self._clock,
+            reopened=reopened,
         )

@@ -68,6 +68,10 @@ class Inlet:
         if self._receiver is not None:
             self._receiver.stream_heard(request_id)
 
+    def reopened(self) -> None:
+        if self._receiver is not None:
+            self._receiver.stream_reopened()
+
     def shut(self) -> None:
         """Nothing is told any more, not even an end."""
         self._receiver = None

@@ -14,7 +14,8 @@ How it speaks HTTP
   --retry MS               said in priming events
   --old-sse yes            HTTP+SSE of 2024-11-05 at /sse, POST /sse gives 405, nothing at /mcp
   --endpoint URL           what the endpoint event says instead of /messages?session=…
-  --get STATUS|stream|close     how a legacy GET is answered (stream); close: opened and ended
+  --get STATUS|stream|close|once   how a legacy GET is answered (stream); close: opened and ended;
+                           once: the first is ended after 0.4 s, which is when --unseen comes
   --delete STATUS|hang     how DELETE is answered (200)
   --sessions no            no session id (yes: minted at initialize, then required)
   --session-requests N     a session is forgotten after N requests in it
@@ -70,6 +71,7 @@ class HttpServer(Server):
         self.kept = {}
         self.faults = {}
         self.applied = 0
+        self.gets = 0
         self.lock = threading.Lock()
 
     # routing of what the server says
@@ -280,6 +282,11 @@ class HttpServer(Server):
             response.start_stream()
             if how == "close":
                 response.end()
+            elif how == "once" and not self.gets:
+                self.gets += 1
+                time.sleep(0.4)
+                response.cut()
+                self.add_unseen()
             else:
                 self.listen(response)
 

@@ -51,6 +51,7 @@ What it offers
       over HTTP also cut:SECONDS (acknowledged, then cut) | status:CODE
   --unseen TOOL              a tool that is there, and nobody told, once a stream was ended so, and
                              from the second start on (needs --state)
+  --subscribe CASE           how resources/subscribe is answered (ok), as CASE above
   --comments no              over HTTP: nothing keeps a stream alive (a comment each 0.2 s)
 
 How it behaves as a process
@@ -375,7 +376,9 @@ class Server(Tools):
             self.result(message, {"contents": [{"uri": uri, "text": f"content of {uri}"}]})
         elif method == "completion/complete":
             self.result(message, {"completion": {"values": ["one", "two"]}})
-        elif method in ("logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
+        elif method == "resources/subscribe":
+            self.play(self.opt.get("subscribe", "ok"), message, {})
+        elif method in ("logging/setLevel", "resources/unsubscribe"):
             self.result(message, {})
         elif method == "subscriptions/listen":
             self.listen_to(message)
