@@ -116,8 +116,8 @@ def _lost(server: str, failure: HttpFailure) -> CallError:
             delivery=delivery,
         )
     fault = "policy" if failure.status in UNAUTHORIZED else "peer"
-    how = "refused the call" if delivery == "replied" else "was sent the call and gave no result"
-    lost = Unavailable(f"{server} {how}: {failure}", delivery=delivery, fault=fault)
+    how = " (it was refused)" if delivery == "replied" else ""
+    lost = Unavailable(f"{server} gave no result{how}: {failure}", delivery=delivery, fault=fault)
     lost.retry_after_s = failure.retry_after_s
     return lost
 
