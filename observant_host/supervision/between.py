@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -98,6 +99,11 @@ class Waiting:
         )
         signals.spoke.clear()
         signals.answered.clear()
+
+    @property
+    def due_s(self) -> float:
+        """When the next round begins by itself, as far as that is known (monotonic)."""
+        return self._until if self.may_wake() else math.inf
 
     def may_wake(self) -> bool:
         """Whether a call may begin the next round. Not while a process that was sent `initialize`

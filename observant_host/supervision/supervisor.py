@@ -27,6 +27,7 @@ from observant_host.supervision.lives import Lives
 from observant_host.supervision.rounds import Rounds
 from observant_host.supervision.serving import Serving
 from observant_host.supervision.sightings import spawn_evidence
+from observant_host.supervision.waking import Pause
 from observant_host.telemetry.vocabulary import PeerRestart, PeerStart
 from observant_host.timing.tasks import OwnerTask, Signal
 
@@ -205,7 +206,7 @@ class PeerSupervisor(Acting):
             delay_s=delay_s,
             silent_restart_s=self.server.restarts.silent_restart_s,
         )
-        with self._waiting(waiting.may_wake):
+        with self._waiting(Pause(waiting.may_wake, waiting.due_s)):
             coming = await waiting.next(self._sooner)
         if coming.trigger is Trigger.MANUAL:
             self._forget_failures()

@@ -6,8 +6,9 @@ followed by an end, again and again, would reset it.
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from observant_host.decisions import backoff, restart
 from observant_host.decisions.budget import REPROBES, RESTARTS, WAKES, Budget
@@ -29,6 +30,13 @@ WAKE_WAIT_S: Final = 10.0
 and a caller with a long deadline should hear of an outage before it is over."""
 
 
+class Pause(NamedTuple):
+    """Between two tries: whether a call may end it, and when it ends by itself (monotonic)."""
+
+    may_wake: Callable[[], bool]
+    due_s: float
+
+
 class Waking(Adopting):
     """The part of a supervisor that waits for the next try, and those who wait for what it gives.
 
@@ -48,7 +56,7 @@ class Waking(Adopting):
         self._acts_served = 0
         self._tries_over = 0
         self._moved = Signal()
-        self._may_wake: Callable[[], bool] | None = None
+        self._pause: Pause | None = None
 
     @property
     def _sleeps(self) -> bool:
@@ -58,8 +66,8 @@ class Waking(Adopting):
     # A call
 
     async def wake(self, expires: float) -> bool:
-        """Whether calls can be routed to it, now or after the try that is under way or is begun for
-        this call; waits for that at most until `expires` (monotonic) and `WAKE_WAIT_S`.
+        """Whether calls can be routed to it, now or after the try that is under way, is due, or is
+        begun for this call; waits for that at most until `expires` (monotonic) and `WAKE_WAIT_S`.
 
         Any number of calls wait for one try. None is begun where a person decides, or where calls
         have begun too many.
@@ -67,7 +75,7 @@ class Waking(Adopting):
         clock = self._around.clock
         until = min(expires, clock.monotonic() + WAKE_WAIT_S)
         before = self._tries_over
-        while not self.routable and self._tries_over == before and self._comes():
+        while not self.routable and self._tries_over == before and self._comes(until):
             left = until - clock.monotonic()
             if left <= 0:
                 break
@@ -75,20 +83,20 @@ class Waking(Adopting):
             await wait_any(clock, left, self._moved)
         return self.routable
 
-    def _comes(self) -> bool:
-        """A try is under way, or begins now."""
+    def _comes(self, until: float) -> bool:
+        """A try is under way, is due by then, or begins now."""
         if self._sleeps or self.record.off:
             return False
-        if self._may_wake is None or self._sooner.woken.is_set():
+        pause = self._pause
+        if pause is None or self._sooner.woken.is_set():
             return True
         status = self.record.status
-        wanted = self._may_wake() and not self.record.held
-        if not wanted or not restart.may_wake(status.state, status.cause):
+        if self.record.held or not restart.may_wake(status.state, status.cause):
             return False
-        if not self._wakes.take(self._around.clock.monotonic()):
-            return False
-        self._sooner.woken.set()
-        return True
+        if pause.may_wake() and self._wakes.take(self._around.clock.monotonic()):
+            self._sooner.woken.set()
+            return True
+        return pause.due_s <= until
 
     # A person
 
@@ -130,7 +138,10 @@ class Waking(Adopting):
             return coming.trigger
         clock, sooner = self._around.clock, self._sooner
         until = None if coming.delay_s is None else clock.monotonic() + coming.delay_s
-        with self._waiting(lambda: coming.may_wake and coming.delay_s is not None):
+        pause = Pause(
+            lambda: coming.may_wake and until is not None, math.inf if until is None else until
+        )
+        with self._waiting(pause):
             if await self._rotated(coming):
                 until = clock.monotonic()
             while True:
@@ -152,14 +163,14 @@ class Waking(Adopting):
         return await until_rotated(rotating, self._sooner.wish, clock=self._around.clock)
 
     @contextmanager
-    def _waiting(self, may_wake: Callable[[], bool]) -> Iterator[None]:
-        """While the next try is waited for: calls may begin it where `may_wake` says so."""
-        self._may_wake = may_wake
+    def _waiting(self, pause: Pause) -> Iterator[None]:
+        """While the next try is waited for."""
+        self._pause = pause
         self._moved.set()
         try:
             yield
         finally:
-            self._may_wake = None
+            self._pause = None
             self._sooner.woken.clear()
 
     def _forget_failures(self) -> None:

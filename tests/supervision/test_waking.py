@@ -80,6 +80,19 @@ async def test_calls_may_begin_no_more_tries_than_their_budget() -> None:
         assert await woken(stage)
 
 
+async def test_a_call_that_may_begin_no_try_waits_for_one_that_is_due_anyway() -> None:
+    async with Stage(modern(), restart_initial_s=4, restart_max_s=4) as stage:
+        for _ in range(WAKES.burst):
+            await down(stage)
+            assert await woken(stage)
+        await down(stage)
+        short = asyncio.ensure_future(stage.peer.wake(stage.clock.monotonic() + 3))
+        long = asyncio.ensure_future(stage.peer.wake(stage.clock.monotonic() + 5))
+        await stage.pass_time(4)
+        assert not await short
+        assert await long
+
+
 async def test_a_call_waits_for_a_server_that_is_being_started_within_its_deadline() -> None:
     script = Script(**{"server/discover": None})
     async with Stage(script, probe_timeout_s=30) as stage:
