@@ -8,6 +8,7 @@ import pytest
 
 from observant_host.telemetry.vocabulary import (
     DeadlineExpired,
+    GapHealed,
     ListenOpen,
     SubscriptionLost,
     WishUnmet,
@@ -230,3 +231,56 @@ async def test_a_legacy_server_is_asked_resource_by_resource_and_again_in_each_l
         stage.peer.peer.wishes.remove("a:")
         await stage.clock.settle()
         assert script.methods()[-1] == "resources/unsubscribe"
+
+
+async def test_a_legacy_server_that_does_not_answer_is_asked_again_until_it_refuses() -> None:
+    told = {**INITIALIZED, "capabilities": {"tools": {}, "resources": {"subscribe": True}}}
+    script = Script(**{"server/discover": UNKNOWN, "initialize": result(told)})
+    script["resources/list"] = result({"resources": []})
+    script["resources/templates/list"] = result({"resourceTemplates": []})
+    async with Stage(script, allow_legacy=True, ack_timeout_s=1) as stage:
+        wishes = stage.peer.peer.wishes
+        wishes.add("a:", print)
+        await stage.pass_time(2)
+        assert "a:" in wishes.unmet
+        assert "does not tell of a:" in stage.peer.record.view().detail
+        await stage.pass_time(600)
+        assert 5 < script.methods().count("resources/subscribe") < 25
+        script["resources/subscribe"] = {"error": {"code": -32602, "message": "no such thing"}}
+        await stage.pass_time(61)
+        asked = script.methods().count("resources/subscribe")
+        await stage.pass_time(3600)
+        assert script.methods().count("resources/subscribe") == asked
+        assert "no such thing" in wishes.unmet["a:"]
+
+
+async def test_a_legacy_server_whose_resources_cannot_be_followed_is_not_asked() -> None:
+    script = Script(**{"server/discover": UNKNOWN, "initialize": result(INITIALIZED)})
+    async with Stage(script, allow_legacy=True) as stage:
+        stage.peer.peer.wishes.add("a:", print)
+        await stage.pass_time(1)
+        assert "resources/subscribe" not in script.methods()
+        assert [one.uri for one in stage.facts(WishUnmet)] == ["a:"]
+        stage.peer.peer.wishes.add("b:", print)
+        await stage.pass_time(1)
+        assert [one.uri for one in stage.facts(WishUnmet)] == ["a:", "b:"]
+
+
+async def test_a_stream_that_ends_while_another_takes_its_place_is_a_loss() -> None:
+    script = changing()
+    script["server/discover"] = result(FOLLOWED)
+    script["resources/list"] = result({"resources": []})
+    script["resources/templates/list"] = result({"resourceTemplates": []})
+    async with Stage(script) as stage:
+        await stage.pass_time(5)
+        script["subscriptions/listen"] = None
+        stage.peer.peer.wishes.add("a:", print)
+        await stage.clock.settle()
+        first, second = script.listens()
+        say(script.link, {"id": first["id"], **(result({"resultType": "complete"}) or {})})
+        await stage.pass_time(1)
+        script.acknowledge(second)
+        await stage.pass_time(2)
+        assert [one.reason for one in stage.facts(SubscriptionLost)] == ["graceful"]
+        assert [one.resources_told for one in stage.facts(GapHealed)] == [1]
+        assert script.methods().count("tools/list") == 2
