@@ -101,7 +101,7 @@ def account(group: Sequence[Episode], told: Told) -> dict[str, Any]:
         "evidence": _distinct((*seen.evidence, *seen.after))[:EVIDENCE_SHOWN],
         "server_version": {"before": seen.version_before, "after": seen.version_after},
         "ended_as": first.ended_as,
-        "times": sum(one.times for one in group),
+        "times": max(one.times for one in group),
         "noticed_s": _seconds(first.start_ns - sign_ns),
         "acted_s": _seconds(min(acts) - first.start_ns) if acts else None,
         "healed_s": _seconds(end_ns - first.start_ns) if end_ns and _healed(group) else None,

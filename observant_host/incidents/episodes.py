@@ -186,10 +186,18 @@ class _Fold:
         self._up = False
 
     def _turned(self, down: Episode, one: Moved, kind: IncidentKind) -> Episode:
-        """What it waits for is another thing now: the decision that says so is the new one's."""
+        """What it waits for is another thing now: the decision that says so is the new one's.
+
+        A fall that soon proves to be a refusal was one from the beginning.
+        """
+        own = bool(down.decisions) and down.decisions[-1].reason == one.reason
+        if kind is IncidentKind.REFUSAL and one.at_ns - down.start_ns < QUIET_NS:
+            down.kind = kind
+            down.decisions = down.decisions[-1:] if own else down.decisions
+            return down
         down.end_ns, down.ended_as = one.at_ns, one.state
         turned = self._begin(kind, one.at_ns)
-        if down.decisions and down.decisions[-1].reason == one.reason:
+        if own:
             turned.decisions.append(down.decisions.pop())
         return turned
 

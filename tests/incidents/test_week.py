@@ -21,11 +21,10 @@ WEEK = Question(since_ns=SINCE, until_ns=SINCE + 7 * 86_400 * SECOND)
 EXPECTED = {
     ("downgrade", "archive", "abc"): ("allowance", "high"),
     ("outage", "forecast", "b"): ("false_timeout", "high"),
-    ("outage", "billing", "abc"): ("unknown", "low"),
+    ("outage", "billing", "c"): ("server_rollback", "medium"),
     ("refusal", "billing", "ab"): ("server_rollback", "high"),
     ("downgrade", "billing", "c"): ("server_rollback", "high"),
     ("downgrade", "billing", "a"): ("allowance", "high"),
-    ("outage", "search", "a"): ("unknown", "low"),
     ("refusal", "search", "a"): ("intermediary", "high"),
     ("outage", "mail", "c"): ("host_side", "high"),
     ("outage", "tickets", "c"): ("host_side", "high"),
