@@ -311,7 +311,7 @@ def _cleaned(value: Any, clean: Clean) -> Any:
     match value:
         case str():
             return clean(value)
-        case list():
+        case list() | tuple():
             return [_cleaned(one, clean) for one in value]
         case dict():
             return {key: _cleaned(one, clean) for key, one in value.items()}
