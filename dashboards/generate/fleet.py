@@ -45,11 +45,12 @@ def one(text: str, legend: str = "", *, exemplars: bool = False) -> Query:
 
 def advised() -> str:
     """Servers that wait for a person, with the next step as a label."""
-    return " or ".join(
+    each = " or ".join(
         f'label_replace(:peer_unavailable{{cause="{cause}"}} == 1, '
         f'"next_step", "{text}", "peer", "(.*)")'
         for cause, text in ADVICE.items()
     )
+    return f"sum by (job, instance, peer, cause, next_step) ({each})"
 
 
 NOW: Final = Row(
@@ -57,7 +58,7 @@ NOW: Final = Row(
     panels=[
         Stat(
             title="Hosts up",
-            description="Hosts that Prometheus could scrape, of those it knows.",
+            description="Hosts that answer scrapes.",
             queries=[one("sum(:up)")],
         ),
         Stat(
@@ -94,7 +95,9 @@ NOW: Final = Row(
         Stat(
             title="Host faults",
             description="Share of the calls that failed by the host's own fault.",
-            queries=[one('sum(rate(:calls_total{fault="host"}[R])) / sum(rate(:calls_total[R]))')],
+            queries=[
+                one('sum(rate(:calls_total{fault="host"}[R])) / (sum(rate(:calls_total[R])) > 0)')
+            ],
             unit="percentunit",
             thresholds=[(0.001, AMBER), (0.01, RED)],
         ),
@@ -155,6 +158,7 @@ SERVERS: Final = Row(
             height=10,
             queries=[one(codes.state("instance, peer"))],
             matrix=("instance", "peer"),
+            row_link=to_peer("${__value.text}"),
             mappings=codes.STATE,
         ),
         Bars(
@@ -237,9 +241,10 @@ ERAS: Final = Row(
             "to be expected of them.",
             width=8,
             queries=[
-                one(':peer_era{era="legacy"} == 1'),
+                one('sum by (job, instance, peer) (:peer_era{era="legacy"} == 1)'),
                 one(
-                    ':peer_era_expected and on (job, instance, peer) (:peer_era{era="legacy"} == 1)'
+                    "sum by (job, instance, peer) (:peer_era_expected and on (job, instance, peer) "
+                    '(:peer_era{era="legacy"} == 1))'
                 ),
             ],
             columns={**WHERE, "B": Column(title="Expected", unit="bool_yes_no")},

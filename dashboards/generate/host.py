@@ -242,9 +242,9 @@ PROCESS: Final = Row(
             width=24,
             height=6,
             queries=[
-                one(":build_info", ""),
-                one(":config_info", ""),
-                one(":process_start_time_seconds * 1000", ""),
+                one("max by (job, instance, version, python) (:build_info)", ""),
+                one("max by (job, instance, hash) (:config_info)", ""),
+                one("max by (job, instance) (:process_start_time_seconds) * 1000", ""),
             ],
             columns={
                 "instance": Column(title="Host"),

@@ -202,11 +202,14 @@ class Bars(Panel):
 class Table(Panel):
     """The present, a row each. `columns`: label name or query letter to column, in this order.
 
-    `matrix` is (label of the columns, label of the rows) of one query instead.
+    `matrix` is (label of the columns, label of the rows) of one query instead; `row_link` then
+    leads from a row's name. With several queries each must name its labels: rows of different
+    metrics become one only where they agree in all labels, `__name__` included.
     """
 
     columns: Mapping[str, Column] = field(default_factory=dict)
     matrix: tuple[str, str] | None = None
+    row_link: tuple[str, str] | None = None
     type = "table"
     instant = True
 
@@ -236,6 +239,11 @@ class Table(Panel):
 
     def overrides(self) -> list[Json]:
         found = []
+        if self.matrix is not None and self.row_link is not None:
+            of_columns, of_rows = self.matrix
+            links = {"id": "links", "value": [link_json(*self.row_link)]}
+            matcher = {"id": "byName", "options": f"{of_rows}\\{of_columns}"}
+            found.append({"matcher": matcher, "properties": [links]})
         for one in self.columns.values():
             properties: list[Json] = []
             if one.unit:
@@ -243,8 +251,8 @@ class Table(Panel):
             if one.link is not None:
                 properties.append({"id": "links", "value": [link_json(*one.link)]})
             if properties:
-                matcher = {"id": "byName", "options": one.title}
-                found.append({"matcher": matcher, "properties": properties})
+                matched = {"id": "byName", "options": one.title}
+                found.append({"matcher": matched, "properties": properties})
         return found
 
     def _field(self, key: str) -> str:

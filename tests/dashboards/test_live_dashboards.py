@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,7 +34,7 @@ RULES = {
                 {
                     "alert": "ObservantHostTestAlert",
                     "expr": "observant_host_peer_unavailable",
-                    "labels": {"severity": "warning"},
+                    "labels": {"severity": "warning", "owner": "vendor"},
                 }
             ],
         }
@@ -67,12 +68,10 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
             yield found
 
 
-def results(live: Prometheus, one: Asked) -> int:
-    """How many series it has now. Grafana asks most queries over time, tables and stats once."""
+def answer(live: Prometheus, one: Asked) -> list[dict[str, Any]]:
+    """Its series now. Grafana asks most queries over time, tables and single numbers once."""
     expr = filled(one.expr)
-    if one.instant:
-        return len(live.query(expr))
-    return len(live.query_range(expr, seconds=60, step=5))
+    return live.query(expr) if one.instant else live.query_range(expr, seconds=60, step=5)
 
 
 def test_prometheus_understands_every_query(live: Prometheus) -> None:
@@ -90,7 +89,7 @@ def test_every_query_finds_something_while_things_go_wrong(live: Prometheus) -> 
     end = time.monotonic() + FILLED_WITHIN_S
     while any(one.name not in MAY_BE_EMPTY for one in empty) and time.monotonic() < end:
         time.sleep(1)
-        empty = [one for one in empty if not results(live, one)]
+        empty = [one for one in empty if not answer(live, one)]
     kinds = [one.kind for one in QUERIES]
     print(
         f"\ndashboards: {len(FILES)}, panels: {sum(len(panels(read(f))) for f in FILES)}, queries: "
@@ -99,6 +98,34 @@ def test_every_query_finds_something_while_things_go_wrong(live: Prometheus) -> 
         f"empty: {[one.name for one in empty] or 'none'}"
     )
     assert {one.name for one in empty} <= MAY_BE_EMPTY.keys()
+
+
+def labels_of(live: Prometheus, expr: str) -> set[str]:
+    """The labels of its series in the last minute."""
+    found = live.query_range(filled(expr), seconds=60, step=5)
+    return set[str]().union(*(one["metric"] for one in found))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_legends_and_columns_name_labels_that_are_there(live: Prometheus, name: str) -> None:
+    """After the test above: by now every query has found something."""
+    for panel in panels(read(name)):
+        queries = {target["refId"]: target for target in panel["targets"]}
+        labels = {key: labels_of(live, one["expr"]) for key, one in queries.items()}
+        if panel["type"] != "table":
+            for key, one in queries.items():
+                wanted = set(re.findall(r"\{\{(\w+)\}\}", one["legendFormat"]))
+                assert wanted <= labels[key] or not labels[key], panel["title"]
+            continue
+        first, *_ = panel["transformations"]
+        if first["id"] == "groupingToMatrix":
+            assert {first["options"]["columnField"], first["options"]["rowField"]} <= labels["A"]
+            continue
+        named = panel["transformations"][1]["options"]["include"]["names"]
+        columns = {one for one in named if not one.startswith("Value")}
+        assert columns <= set[str]().union(*labels.values()), panel["title"]
+        if len(queries) > 1:  # else Grafana keeps a row for each metric
+            assert "__name__" not in set[str]().union(*labels.values()), panel["title"]
 
 
 def test_few_queries_may_be_empty_and_each_is_one() -> None:
