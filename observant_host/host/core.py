@@ -228,7 +228,7 @@ class Core:
             changed=self.changed,
             decided=lambda name, decision: self.decisions.append((name, decision)),
             broken=lambda name, error: self._say("task_failed", f"{name}: {error!r}"),
-            drain_timeout_s=plan.config.service.drain_timeout_s,
+            drain_timeout_s=lambda: self.plan.config.service.drain_timeout_s,
             cache=ResourceCache(plan.clock),
             log_level=plan.log_level,
             on_log=plan.on_log,

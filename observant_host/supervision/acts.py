@@ -149,7 +149,7 @@ class Acting(Waking):
     async def _drain(self, stop: Signal) -> None:
         """Until its open calls are over, drain_timeout_s is, or somebody wants it off at once."""
         clock, life = self._around.clock, self.record.life
-        until = clock.monotonic() + self._around.drain_timeout_s
+        until = clock.monotonic() + self._around.drain_timeout_s()
         while life is not None and self.peer.gate.in_flight and not self._at_once():
             left = until - clock.monotonic()
             if left <= 0 or await wait_any(clock, min(left, DRAIN_LOOK_S), stop, life.end_signal):

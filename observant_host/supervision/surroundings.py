@@ -44,7 +44,7 @@ class Surroundings:
     changed: Callable[[str], None]
     decided: Callable[[str, Mapping[str, Any]], None]
     broken: Callable[[str, BaseException], None]
-    drain_timeout_s: float = 30.0
+    drain_timeout_s: Callable[[], float] = lambda: 30.0
     cache: ResourceCache | None = None
     log_level: str | None = None
     on_log: OnLog | None = None
