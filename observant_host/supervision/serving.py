@@ -203,12 +203,21 @@ class Serving:
         `wish` is a person's act: `take` it, list anew, tell `served` which acts that answered.
         """
         signals = self._signals
-        over: tuple[Signal, ...] = (
-            self._life.end_signal,
-            signals.late_modern,
-            signals.lost,
-            signals.condemned,
-        )
+        over = (self._life.end_signal, signals.late_modern, signals.lost, signals.condemned)
+        try:
+            return await self._until(over, wish, take=take, served=served)
+        finally:
+            self._vitals.over()
+
+    async def _until(
+        self,
+        over: tuple[Signal, ...],
+        wish: Signal,
+        *,
+        take: Callable[[], int],
+        served: Callable[[int], None],
+    ) -> Signal:
+        signals = self._signals
         while True:
             if not self._vitals.is_well():
                 if (end := await self._unwell(over, wish)) is not None:

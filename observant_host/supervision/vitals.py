@@ -56,6 +56,11 @@ class Vitals:
         self.suspicion = suspicion.NONE
         self.stirred.clear()
 
+    def over(self) -> None:
+        """The life has ended: whoever calls is told that, and nothing is held against the next."""
+        self._signals, self._gate = LifeSignals(_no_word), None
+        self._trial, self.suspicion = False, suspicion.NONE
+
     @property
     def health(self) -> Health:
         return self.suspicion.health

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from observant_host.decisions.suspicion import Health
-from observant_host.errors import CallTimeout, NotAnswering
+from observant_host.decisions.terms import RestartReason
+from observant_host.errors import CallTimeout, NotAnswering, Unavailable
 from observant_host.telemetry.vocabulary import HealthVerdict, PeerRestart, PeerStateChanged
 from tests.supervision.stage import DISCOVERED, INITIALIZED, UNKNOWN, Script, Stage, result, say
 
@@ -261,3 +262,52 @@ async def test_callers_in_a_hurry_do_not_make_a_storm_of_probes() -> None:
                 await hasty
         assert stage.script.methods().count("server/discover") <= 5
         assert stage.state[0] == "ready"
+
+
+async def test_calls_are_let_in_by_the_word_of_the_server_and_not_by_its_supervisor() -> None:
+    async with Stage(modern(), **QUICK) as stage:
+        await wedge(stage)
+        say(stage.script.link, {"method": "notifications/message", "params": {"level": "info"}})
+        stage.script["tools/call"] = result({"content": []})
+        await asyncio.gather(call(stage), call(stage))
+
+
+async def test_a_legacy_server_that_answers_ping_is_only_slow() -> None:
+    async with Stage(legacy(ping=result({})), allow_legacy=True, **QUICK) as stage:
+        await time_out(stage)
+        assert (stage.state[0], health(stage)) == ("ready", Health.HEALTHY)
+
+
+async def test_an_odd_answer_of_a_process_is_an_answer() -> None:
+    async with Stage(modern(), **QUICK) as stage:
+        stage.script["server/discover"] = result({"odd": True})
+        await time_out(stage)
+        assert (stage.state[0], health(stage)) == ("ready", Health.HEALTHY)
+
+
+async def test_when_the_life_ends_meanwhile_callers_hear_of_that() -> None:
+    async with Stage(modern(), restart_initial_s=100, **QUICK) as stage:
+        await wedge(stage)
+        trial = call(stage, 100)
+        await stage.clock.settle()
+        stage.script.link.end("exit", "it fell over")
+        await stage.clock.settle()
+        with pytest.raises(Unavailable, match="fell over"):
+            await trial
+        for _ in range(2):
+            with pytest.raises(Unavailable) as failed:
+                await call(stage, 0.1)
+            assert not isinstance(failed.value, NotAnswering)
+        assert health(stage) is Health.HEALTHY
+
+
+async def test_a_life_is_condemned_only_while_it_is_the_one_that_was_meant() -> None:
+    async with Stage(modern(), restart_initial_s=1, **QUICK) as stage:
+        vitals = stage.peer.record.vitals
+        vitals.condemn(RestartReason.MEMORY, "too much", generation=7)
+        await stage.clock.settle()
+        assert stage.state[0] == "ready"
+        vitals.condemn(RestartReason.MEMORY, "too much", generation=1)
+        await stage.clock.settle()
+        assert stage.state[0] == "backoff"
+        assert [one.reason for one in stage.facts(PeerRestart)] == ["memory"]
