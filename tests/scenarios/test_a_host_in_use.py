@@ -72,7 +72,7 @@ async def test_a_crash_fails_open_calls_at_once_and_the_server_comes_back() -> N
         assert [(one.reason, one.attempt) for one in restarts] == [("signal", 1)]
 
 
-async def test_a_peer_that_is_down_keeps_its_listing_unroutable() -> None:
+async def test_a_peer_that_is_down_keeps_its_listing_unroutable_until_a_call_wakes_it() -> None:
     host, _ = quick_host()
     add(host, "s", {"tools": "echo,kill"}, restart_initial_s=600, restart_max_s=600)
     async with host:
@@ -84,9 +84,9 @@ async def test_a_peer_that_is_down_keeps_its_listing_unroutable() -> None:
             ("echo", False),
             ("kill", False),
         ]
-        with pytest.raises(errors.Unavailable) as refused:
-            await host.call_tool("echo", {"text": "x"})
-        assert refused.value.delivery == "not_sent"
+        result = await host.call_tool("echo", {"text": "x"})
+        assert (result.text, result.attempts) == ("x", 1)
+        assert host.servers["s"].generation == view.generation + 1
 
 
 async def test_colliding_names_are_given_by_config_order_and_stick_across_a_restart(
