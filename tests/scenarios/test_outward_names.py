@@ -160,6 +160,7 @@ SPANS = {
     "resources/templates/list": CLIENT,
     "subscriptions/listen": CLIENT,
     "observant_host.subscription.lost": INTERNAL,
+    "observant_host.subscription.gap": INTERNAL,
     "observant_host.catalogue.refresh": INTERNAL,
     "observant_host.peer.restart": INTERNAL,
     "observant_host.peer.state": INTERNAL,
@@ -213,6 +214,7 @@ ATTRIBUTES = {
 LINKS = {
     "subscriptions/listen": {"resumes"},
     "observant_host.subscription.lost": {"of_stream"},
+    "observant_host.subscription.gap": {"of_stream", "caused_by"},
     "tools/call echo": {"retry_of"},
     "observant_host.peer.start": {"previous_generation"},
     "observant_host.peer.restart": {"caused_by", "previous_generation"},
