@@ -178,6 +178,13 @@ def test_a_header_that_a_file_gives_is_no_change_when_only_the_file_changed() ->
     assert found.act is Act.KEEP
 
 
+def test_of_several_variables_only_the_one_that_changed_is_named() -> None:
+    one = server(launch=msgspec.structs.replace(STDIO, env={"SAME": "x", "KEY": "one"}))
+    other = server(launch=msgspec.structs.replace(STDIO, env={"SAME": "x", "KEY": "two"}))
+    (found,) = plan(config(one), config(other)).servers
+    assert [change.key for change in found.changes] == ["env.KEY"]
+
+
 def test_another_transport_is_told_by_the_keys_that_are_set() -> None:
     (found,) = plan(config(server()), config(server(launch=HTTP))).servers
     keys = {change.key for change in found.changes}
