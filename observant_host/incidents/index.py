@@ -8,6 +8,7 @@ Everything here blocks: call it in a thread.
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -32,7 +33,9 @@ CALL: Final = "observant_host.call"
 DECISIONS: Final = frozenset(
     rule.span for rule in RULES.values() if rule.stream == "decisions" and rule.span
 )
-_NEEDLES: Final = tuple(f'"{name}"'.encode() for name in (CALL, *sorted(DECISIONS)))
+_NAMED: Final = re.compile(
+    b'"(?:' + b"|".join(re.escape(name).encode() for name in (CALL, *sorted(DECISIONS))) + b')"'
+).search
 _PEER: Final = "observant_host.peer.name"
 
 _SCHEMA: Final = """
@@ -259,7 +262,7 @@ def _wanted(line: bytes) -> list[RecordedSpan] | None:
 
     Most lines are requests of ours, which no incident needs: they are not decoded.
     """
-    if not any(needle in line for needle in _NEEDLES):
+    if _NAMED(line) is None:
         text = line.strip()
         return [] if not text or text.endswith(b"}") else None
     spans = spans_or_none(line)

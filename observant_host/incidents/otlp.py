@@ -152,14 +152,20 @@ def _plain(pairs: list[_Pair]) -> dict[str, Any]:
 
 
 def _value(value: dict[str, Any]) -> Any:
-    match value:
-        case {"intValue": number}:
-            return int(number)
-        case {"arrayValue": {"values": [*values]}}:
-            return [_value(one) for one in values]
-        case {"arrayValue": _}:
-            return []
-        case {"doubleValue": number}:
-            return float(number)
+    for kind, given in value.items():
+        if kind in ("stringValue", "boolValue"):
+            return given
+        return _typed(kind, given)
+    return None
+
+
+def _typed(kind: str, given: Any) -> Any:
+    match kind:
+        case "intValue":
+            return int(given)
+        case "doubleValue":
+            return float(given)
+        case "arrayValue":
+            return [_value(one) for one in (given or {}).get("values") or ()]
         case _:
-            return next(iter(value.values()), None)
+            return given
