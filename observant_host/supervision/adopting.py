@@ -91,6 +91,7 @@ class Adopting(Calling):
         """From now on everything reads this configuration; what was made by another stays."""
         self.server = self.record.server = server
         self.peer.configure(server)
+        self.record.vitals.server = server
         self._rounds.judge()
         if self.record.life is not None:
             self.record.life.server = with_revisions(server)

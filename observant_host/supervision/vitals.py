@@ -37,7 +37,7 @@ class Vitals:
     """
 
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
-        self._server = server
+        self.server = server
         self._around = around
         self._signals = LifeSignals(_no_word)
         self._gate: Gate | None = None
@@ -103,7 +103,7 @@ class Vitals:
     def refusal(self) -> NotAnswering:
         """The error of a call that is not let in."""
         return NotAnswering(
-            f"{self._server.name} does not answer: {self.why}; a trial call is under way, call "
+            f"{self.server.name} does not answer: {self.why}; a trial call is under way, call "
             "again later",
             delivery="not_sent",
             fault="peer",
@@ -111,12 +111,12 @@ class Vitals:
 
     def sentence(self) -> str:
         """What is wrong and what follows, for its status."""
-        patience_s = self._server.restarts.silent_restart_s
+        patience_s = self.server.restarts.silent_restart_s
         return (
             f"it does not answer: {self.why}; one call at a time is let in to find out whether it "
             "is back, and it is ended and begun again if it says nothing for more than "
             f"{patience_s:.0f} s (silent_restart_s), or now by `observant-host restart "
-            f"{self._server.name}`; if its tools only take long, raise its call_timeout_s"
+            f"{self.server.name}`; if its tools only take long, raise its call_timeout_s"
         )
 
     # Signs
@@ -150,7 +150,7 @@ class Vitals:
 
     def judge(self) -> None:
         """End this life where there is no hope left."""
-        now_s, restarts = self._around.clock.monotonic(), self._server.restarts
+        now_s, restarts = self._around.clock.monotonic(), self.server.restarts
         hopeless = suspicion.hopeless(
             self.suspicion,
             at_s=now_s,
@@ -171,7 +171,7 @@ class Vitals:
     def wait_s(self) -> float | None:
         """Seconds until the server is to be asked, or judged again; None where all is well."""
         now_s = self._around.clock.monotonic()
-        every_s = self._server.timing.probe_timeout_s
+        every_s = self.server.timing.probe_timeout_s
         return suspicion.probe_in_s(self.suspicion, at_s=now_s, every_s=every_s)
 
     def _awaited(self) -> bool:
@@ -192,7 +192,7 @@ class Vitals:
         now_s = self._around.clock.monotonic()
         self._around.telemetry.count(
             HealthVerdict(
-                peer=self._server.name,
+                peer=self.server.name,
                 generation=self.generation,
                 verdict=verdict,
                 health=found.health,
