@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.decisions.asking import LOG_LEVELS
+from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import ServerMessage
 
 if TYPE_CHECKING:
@@ -113,9 +114,10 @@ class Notices:
     """The notifications of one life.
 
     `on_progress` gives the note to its call and says whether there was one; `on_cancelled` is a
-    legacy server giving up a request of its own. `admits` says whether a modern one of STREAMED is
-    to be acted upon, and itself takes what concerns the streams. Whoever wants to hear of updated
-    resources or of log messages sets `on_updated` and `on_log`.
+    legacy server giving up a request of its own. `admits` returns the stream on which a modern one
+    of STREAMED came, None where it is not to be acted upon, and itself takes what concerns the
+    streams. Whoever wants to hear of updated resources or of log messages sets `on_updated` and
+    `on_log`.
     """
 
     def __init__(
@@ -125,7 +127,7 @@ class Notices:
         telemetry: Telemetry,
         clock: Clock,
         drop: Callable[[str], None],
-        admits: Callable[[Notification], bool],
+        admits: Callable[[Notification], TraceContext | None],
         on_progress: Callable[[ProgressNote], bool],
         on_list_changed: Callable[[ListKind, TraceContext | None], None],
         on_cancelled: Callable[[Raw | None], None],
@@ -145,19 +147,22 @@ class Notices:
 
     def received(self, note: Notification, *, era: str) -> None:
         """Dispatch one; `era` is "modern", "legacy" or "unknown"."""
-        if era == "modern" and note.method in STREAMED and not self._admits(note):
-            return
+        stream: TraceContext | None = None
+        if era == "modern" and note.method in STREAMED:
+            stream = self._admits(note)
+            if stream is None:
+                return
         kind = LIST_CHANGED.get(note.method)
         if note.method == "notifications/progress":
             progress = parse_progress(note.params)
             if progress is None or not self._on_progress(progress):
                 self._drop("progress_unexpected")
         elif kind is not None and era != "unknown":
-            self._on_list_changed(kind, self._told_us(note.method, era))
+            self._on_list_changed(kind, self._told_us(note.method, era, stream=stream))
         elif note.method == "notifications/message":
             self._log_message(note.params, era)
         elif note.method == "notifications/resources/updated":
-            self._resource_updated(note.params, era)
+            self._resource_updated(note.params, era, stream)
         elif note.method == ELICITED and era == "legacy":
             self._told_us(note.method, era)  # the refused call asks again by itself
         elif note.method == "notifications/cancelled" and era == "legacy":
@@ -175,14 +180,21 @@ class Notices:
         except Exception:  # noqa: BLE001 - the embedding program's code must not end the reader
             self._drop("log_callback_failed")
 
-    def _resource_updated(self, params: Raw | None, era: str) -> None:
+    def _resource_updated(self, params: Raw | None, era: str, stream: TraceContext | None) -> None:
         """What was kept is stale at once, however many of these come."""
-        self._told_us("notifications/resources/updated", era)
+        self._told_us("notifications/resources/updated", era, stream=stream)
         uri = _decoded(params).get("uri")
         if isinstance(uri, str) and self.on_updated is not None:
             self.on_updated(uri)
 
-    def _told_us(self, method: str, era: str, *, level: str | None = None) -> TraceContext | None:
+    def _told_us(
+        self,
+        method: str,
+        era: str,
+        *,
+        level: str | None = None,
+        stream: TraceContext | None = None,
+    ) -> TraceContext | None:
         """Its span, None where too many came in this second. `method` is one of those that are
         known here, so the counters are bounded."""
         now = self._clock.monotonic()
@@ -194,7 +206,8 @@ class Notices:
             self._drop("message_flood")
             return None
         return self._telemetry.count(
-            ServerMessage(peer=self._server, method=method, era=era, request=False, level=level)
+            ServerMessage(peer=self._server, method=method, era=era, request=False, level=level),
+            links=(Link(stream, "delivered_on"),) if stream is not None else (),
         )
 
 

@@ -134,12 +134,13 @@ class Subscriptions:
         for opened in self._open.values():
             opened.doubt(failed_since_s)
 
-    def admits(self, note: Notification) -> bool:
-        """Whether a change may be acted upon. Takes acknowledgments and ends itself."""
+    def admits(self, note: Notification) -> TraceContext | None:
+        """The stream on which a change was told; None where it must not be acted upon. Takes
+        acknowledgments and ends itself."""
         told = _object(note.params)
         if note.method == CANCELLED:
             self._cancelled(told.get("requestId"))
-            return False
+            return None
         meta = _object(told.get("_meta"))
         opened = self._named(_value(meta.get(SUBSCRIPTION_ID)))
         if opened is None:
@@ -154,8 +155,8 @@ class Subscriptions:
             opened.messages += 1
             opened.last_message_at = now = self._life.clock.monotonic()
             opened.pulse = opened.pulse.message(now)
-            return True
-        return False
+            return opened.call.context
+        return None
 
     def _named(self, told: object) -> Subscription | None:
         """By number only: the JSON type is significant."""

@@ -9,7 +9,7 @@ import pytest
 
 from observant_host.decisions.subscription import Filter, Loss
 from observant_host.errors import RpcError, Unavailable
-from observant_host.telemetry.vocabulary import HostLifecycle
+from observant_host.telemetry.vocabulary import HostLifecycle, ServerMessage
 from tests.peers.desk import META, Desk
 
 TOOLS = Filter(("tools",))
@@ -42,6 +42,10 @@ async def test_events_count_by_the_id_of_a_stream_that_asked_for_them() -> None:
     await desk.settle()
     assert desk.listener.changed == ["tools"]
     assert stream.messages == 1
+    told = next(one for one in desk.told if isinstance(one.fact, ServerMessage))
+    assert [(link.type, link.context) for link in told.links] == [
+        ("delivered_on", stream.call.context)
+    ]
 
 
 @pytest.mark.parametrize("wrong", [99, None, "1", 1.0, True, {"id": 1}])

@@ -221,6 +221,7 @@ LINKS = {
     "observant_host.peer.state": {"caused_by"},
     "observant_host.era.decide": {"previous_decision"},
     "observant_host.catalogue.refresh": {"triggered_by"},
+    "notifications/tools/list_changed": {"delivered_on"},
 }
 
 
