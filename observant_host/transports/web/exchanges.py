@@ -33,12 +33,11 @@ HARMLESS: Final = frozenset(
         "prompts/list",
         "resources/list",
         "resources/templates/list",
-        "resources/read",
-        "prompts/get",
-        "completion/complete",
     }
 )
-"""Requests that change nothing. So do messages without an id: a second one is ignored."""
+"""Requests of the host's own that change nothing. So do messages without an id: a second one is
+ignored. What a caller asked for is repeated, where that is safe, by whoever routes it: under a new
+id, within its deadline, and told."""
 
 QUEUE_MESSAGES: Final = 2
 """Of the largest size, may wait for a connection: the memory that one stuck server can hold."""
