@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from observant_host import Host, StdioServer, errors
+from observant_host.decisions.budget import WAKES
 from observant_host.incidents.record import read_decisions, read_timeline
 from observant_host.telemetry.vocabulary import EraDecide, EraDropped, PeerRestart, Request
 from tests.support.hosts import QUICK, add, facts, quick_host, reach, until
@@ -208,20 +209,37 @@ async def test_a_persons_decision_outlives_a_host_that_is_killed_right_after_it(
         assert (view.state, view.era, view.allow_legacy) == ("ready", "legacy", True)
 
 
-async def test_a_call_to_a_server_that_went_down_is_told_what_happened_and_when_it_starts() -> None:
-    host, _ = quick_host()
+async def test_a_call_to_a_server_that_went_down_begins_its_next_start_and_goes_through() -> None:
+    host, told = quick_host()
     add(host, "s", {"tools": "echo,kill"}, restart_initial_s=600, restart_max_s=600)
     async with host:
         with pytest.raises(errors.Unavailable):
             await host.call_tool("kill", {})
-        view = await reach(host, "s", "backoff")
+        await reach(host, "s", "backoff")
+        calls = [host.call_tool("echo", {"text": str(n)}) for n in range(5)]
+        assert [one.text for one in await asyncio.gather(*calls)] == ["0", "1", "2", "3", "4"]
+        assert host.servers["s"].generation == 2
+    assert [one.trigger for one in facts(told, EraDecide)] == ["boot", "wake"]
+
+
+async def test_a_call_that_may_begin_no_start_is_told_what_happened_and_when_there_is_one() -> None:
+    host, _ = quick_host()
+    add(host, "s", {"tools": "echo,kill"}, restart_initial_s=600, restart_max_s=600)
+    async with host:
+        supervisor = host.core.fleet.get("s")
+        assert supervisor is not None
+        for _ in range(WAKES.burst + 1):
+            with pytest.raises(errors.Unavailable):
+                await host.call_tool("kill", {})
+            view = await reach(host, "s", "backoff")
+            await supervisor.wake(1e12)
         with pytest.raises(errors.Unavailable) as refused:
             await host.call_tool("echo", {"text": "x"})
     assert view.reason == "discover_ok"
     said = str(refused.value)
     assert said.startswith("server s is down and waits for its next start (process): ")
     assert "was ended by signal 9 (SIGKILL)" in said
-    assert re.search(r"it is started again in [0-9.]+ s, at 2[0-9T:.-]+Z; the call was not", said)
+    assert re.search(r"it is started again in [0-9.]+ s, at 2[0-9T:.-]+Z; nothing was executed", said)
 
 
 def _switching(rolled_back: Path, log: Path) -> str:
