@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from observant_host.config import keys, model
+from observant_host.decisions.reload_plan import HOST_KEYS, SERVER_KEYS, Effect
 from observant_host.decisions.terms import Cause, Reason
 from tests.project.readme_blocks import BLOCK, BLOCKS, README, renewed
 
@@ -154,3 +155,28 @@ def test_the_example_of_an_allowance_expires_in_time() -> None:
     example = re.search(r"legacy_expires = (\d{4}-\d\d-\d\d)", TEXT)
     assert example
     date.fromisoformat(example[1])
+
+
+def test_what_a_reload_does_with_each_key_is_what_is_written() -> None:
+    text = section("Changing the configuration while it runs")
+    table = {
+        cells.split(" | ")[1].strip(" |"): cells for cells in text.splitlines() if " | " in cells
+    }
+    said = {key: act for act, cells in table.items() for key in re.findall(r"`(\w+)`", cells)}
+    for key, effect in SERVER_KEYS.items():
+        if effect is not Effect.NOW and key not in UNWRITTEN:
+            assert RELOADED[effect] in said[key], key
+    for name, applied in HOST_KEYS.items():
+        key = {"imports": "import"}.get(name.rpartition(".")[2], name.rpartition(".")[2])
+        assert not applied or f"`{key}`" in text, name
+
+
+UNWRITTEN = {"header_files", "problem", "fingerprint"}
+"""What the configuration is made into; nobody writes them."""
+RELOADED = {
+    Effect.LIFE: "it is started again",
+    Effect.ERA: "judged again",
+    Effect.LISTS: "read again",
+    Effect.NEXT_LIFE: "from its next start on",
+    Effect.SWITCH: "started, or ended",
+}
