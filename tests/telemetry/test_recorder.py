@@ -62,6 +62,7 @@ async def test_decisions_and_traffic_go_to_streams_of_their_own_though_nothing_i
         "observant_host.era.decide",
         "observant_host.peer.state",
         "observant_host.peer.restart",
+        "observant_host.watchdog.check",
         "observant_host.era.drop",
         "observant_host.operator",
         "observant_host.name.decide",
@@ -69,6 +70,8 @@ async def test_decisions_and_traffic_go_to_streams_of_their_own_though_nothing_i
         "observant_host.host.lifecycle",
         "observant_host.loop.stalled",
         "observant_host.telemetry.lost",
+        "observant_host.watchdog.check",
+        "observant_host.subscription.gap",
     ]
     traces = names(tmp_path, "traces")
     assert "tools/call search" in traces
