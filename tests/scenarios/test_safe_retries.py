@@ -178,7 +178,7 @@ class Counting:
         hint = {"ttlMs": 600_000, "cacheScope": "private"}
         match exchange.seen.method:
             case "server/discover":
-                able = {"tools": {}, "resources": {}}
+                able: dict[str, Any] = {"tools": {}, "resources": {}}
                 offered = {"supportedVersions": ["2026-07-28"], "capabilities": able}
                 await exchange.result({"resultType": "complete", **offered, **hint})
             case "resources/list":
