@@ -242,3 +242,24 @@ async def test_time_that_passed_in_a_pause_is_the_servers() -> None:
     with pytest.raises(CallTimeout) as caught:
         await task
     assert (caught.value.scope, caught.value.fault) == ("queue", "peer")
+
+
+async def test_places_that_are_added_go_to_those_who_wait_and_fewer_hold_from_then_on() -> None:
+    clock = ManualClock()
+    one, _ = gate(clock, queue_max=4)
+    assert one.try_enter()
+    waiting = [wait(one) for _ in range(3)]
+    await clock.settle()
+    one.configure(max_in_flight=3, queue_max=4, queue_timeout_s=30.0)
+    await clock.settle()
+    assert [task.done() for task in waiting] == [True, True, False]
+    assert (one.in_flight, one.queued) == (3, 1)
+    one.configure(max_in_flight=1, queue_max=4, queue_timeout_s=30.0)
+    one.leave()
+    one.leave()
+    await clock.settle()
+    assert not waiting[2].done(), "one is still in flight, and one is what is allowed by now"
+    one.leave()
+    await clock.settle()
+    assert waiting[2].done()
+    assert not one.try_enter()

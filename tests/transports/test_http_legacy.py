@@ -11,6 +11,7 @@ from blockbuster import blockbuster_ctx
 
 from observant_host.errors import HttpFailure
 from observant_host.telemetry.vocabulary import SessionNotEnded
+from observant_host.timing.tasks import Signal
 from tests.support.http_peer import Exchange, HttpPeer, answer
 from tests.transports.http_subjects import Making, legacy, note, settled
 from tests.transports.suite import FAR, SkippingClock, opened
@@ -254,6 +255,21 @@ async def test_a_server_that_takes_no_delete_holds_no_shutdown_up(making: Making
     assert len(told) == (how in ("500", "reset"))
     assert how != "500" or "answered 500" in told[0]
     assert verbs(peer).count("DELETE") == (2 if how == "reset" else 1)  # safe to say twice
+
+
+async def test_whoever_hurries_waits_for_no_delete(making: Making) -> None:
+    async def hang(exchange: Exchange) -> None:
+        await exchange.gone()
+
+    hurry = Signal()
+    async with HttpPeer(Server(DELETE=hang)) as peer:
+        transport, _ = await begun(making, peer, shutdown_timeout_s=600, hurry=hurry)
+        closing = asyncio.ensure_future(transport.close())
+        await peer.until(lambda peer: "DELETE" in verbs(peer))
+        assert not closing.done()
+        hurry.set()
+        async with asyncio.timeout(1.5):
+            assert (await closing).kind == "closed"
 
 
 async def test_open_requests_end_with_the_life_before_the_server_is_told(making: Making) -> None:
