@@ -87,7 +87,9 @@ class Lives:
         server = with_revisions(record.server)
         record.generation = self.next_generation
         self._unused = False
-        signals = self.signals = LifeSignals(self._refused, around.clock.monotonic)
+        signals = self.signals = LifeSignals(
+            self._refused, around.clock.monotonic, held=lambda: record.held
+        )
         life = Life(
             server,
             generation=record.generation,

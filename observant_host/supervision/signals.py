@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from observant_host.decisions.restart import IMMEDIATE
 from observant_host.decisions.terms import Reason, RestartReason
 from observant_host.timing.tasks import Latch, Signal
 
@@ -33,14 +34,20 @@ class Condemned(msgspec.Struct, frozen=True):
 class LifeSignals:
     """The LifeListener of one life. A new life gets new signals: an old one cannot wake it.
 
-    `refused` says why `initialize` may not be sent at this moment, None where it may. `heard`
-    counts its server's messages, `changed_s` is when it last said that a list changed.
+    `refused` says why `initialize` may not be sent at this moment, None where it may; `held`,
+    whether a person wants nothing to happen by itself. `heard` counts its server's messages,
+    `changed_s` is when it last said that a list changed.
     """
 
     def __init__(
-        self, refused: Callable[[], Reason | None], now_s: Callable[[], float] = lambda: 0.0
+        self,
+        refused: Callable[[], Reason | None],
+        now_s: Callable[[], float] = lambda: 0.0,
+        *,
+        held: Callable[[], bool] = lambda: False,
     ) -> None:
         self._refused = refused
+        self.held = held
         self._now_s = now_s
         self.lists = Signal()
         self.changed_s = 0.0
@@ -92,5 +99,7 @@ class LifeSignals:
         self.lost.release(Broken(reason, detail))
 
     def condemn(self, reason: RestartReason, detail: str) -> None:
-        """Have this life ended, and another one begun after what `decisions.restart` says."""
-        self.condemned.release(Condemned(reason, detail))
+        """Have this life ended, and another one begun after what `decisions.restart` says. Nothing
+        happens where a person wants it to go on, unless a person wants that, too."""
+        if reason in IMMEDIATE or not self.held():
+            self.condemned.release(Condemned(reason, detail))

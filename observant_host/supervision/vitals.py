@@ -157,7 +157,8 @@ class Vitals:
             patience_s=restarts.silent_restart_s,
             awaited=self._awaited(),
         )
-        if hopeless and not self._signals.condemned.is_set():
+        spared = self._signals.held() or self._signals.condemned.is_set()
+        if hopeless and not spared:
             silent_s = now_s - self.suspicion.since_s
             why = f"it did not answer: {self.why}; no message came for {silent_s:.0f} s more"
             self._tell("hopeless", why)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from observant_host.decisions.acts import Act, Place, Ruling, RulingAct
 from observant_host.decisions.merge import EMPTY
+from observant_host.decisions.terms import RestartReason
 from observant_host.errors import SpawnFailed, Unavailable
 from observant_host.state_files import Memory
 from observant_host.supervision.snapshots import snapshots
@@ -149,6 +150,19 @@ async def test_a_person_may_restart_and_probe_what_is_held_and_it_stays_held() -
         await do(stage, Act.PROBE)
         assert stage.peer.record.view().tools == 2
         assert stage.peer.record.held
+
+
+async def test_what_is_held_goes_on_though_its_life_would_have_been_ended() -> None:
+    async with Stage(modern()) as stage:
+        await rule(stage, "hold")
+        signals: Any = stage.peer.record.life.listener  # type: ignore[union-attr]  # it is ready
+        signals.condemn(RestartReason.UNRESPONSIVE, "it hangs")
+        await stage.pass_time(1)
+        assert len(stage.script.lives) == 1
+        await do(stage, Act.ENABLE)
+        signals.condemn(RestartReason.UNRESPONSIVE, "it hangs")
+        await stage.pass_time(1)
+        assert len(stage.script.lives) == 2
 
 
 async def test_nobody_expects_a_server_that_is_held_or_off() -> None:
