@@ -91,6 +91,7 @@ class Routed(Witness):
         params: Mapping[str, Any],
         operation: Operation,
     ) -> CallReply:
+        asked = self._asked
         peer = peers.get(target.server)
         if peer is None:
             raise unroutable(target.server, None)
@@ -100,33 +101,27 @@ class Routed(Witness):
             try:
                 if not peer.routable:
                     raise unroutable(target.server, peer.status)
-                return await self._attempt(peer, target, params, operation)
+                return await peer.call(
+                    asked.method,
+                    params,
+                    expires=self._expires,
+                    began=self._began,
+                    target=target.local_name if target.uri is None else None,
+                    uri=target.uri,
+                    on_progress=asked.on_progress,
+                    handlers=asked.handlers,
+                    parent=operation.context,
+                    principal=asked.principal,
+                    attempt=made + 1,
+                    log_level=asked.log_level,
+                    witness=self,
+                )
             except CallError as error:
                 operation.note(cause=peer.status.cause)
                 again = again or self._again(peer, target)
                 if not await again.after(error, repeats=self.attempts > made):
                     raise
                 operation.note(cause=None)
-
-    async def _attempt(
-        self, peer: RoutedPeer, target: Target, params: Mapping[str, Any], operation: Operation
-    ) -> CallReply:
-        asked = self._asked
-        return await peer.call(
-            asked.method,
-            params,
-            expires=self._expires,
-            began=self._began,
-            target=target.local_name if target.uri is None else None,
-            uri=target.uri,
-            on_progress=asked.on_progress,
-            handlers=asked.handlers,
-            parent=operation.context,
-            principal=asked.principal,
-            attempt=self.attempts + 1,
-            log_level=asked.log_level,
-            witness=self,
-        )
 
     def _again(self, peer: RoutedPeer, target: Target) -> Again:
         server, asked = peer.server, self._asked
