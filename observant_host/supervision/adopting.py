@@ -136,10 +136,12 @@ class Adopting(Calling):
 
     def _route_no_more(self, wanted: Wanted) -> None:
         why = ANEW if wanted.server is not None else "it left the configuration or is switched off"
-        serving = self.peer.life is not None
-        self.peer.detach(f"{why}; its open calls may end", fault="host")
-        if serving and wanted.server is not None:
-            self.record.happened(Happened.ERA_ENDED, cause=Cause.CONFIG, detail=self._ending(why))
+        serving, comes_back = self.peer.life is not None, wanted.server is not None
+        # a fault of the peer's is what calls wait out
+        self.peer.detach(f"{why}; its open calls may end", fault="peer" if comes_back else "policy")
+        if serving and comes_back:
+            lost = Cause.PROCESS if self.server.transport == "stdio" else Cause.NETWORK
+            self.record.happened(Happened.ERA_ENDED, cause=lost, detail=self._ending(why))
 
     def _ending(self, why: str) -> str:
         open_calls = self.peer.gate.in_flight

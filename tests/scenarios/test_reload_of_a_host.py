@@ -94,7 +94,7 @@ async def test_a_call_that_outlasts_the_drain_ends_with_its_true_delivery() -> N
         await _in_flight(host, "a")
         await host.reload(config(server("a", {"tools": "mute,echo"}), drain_s=0.1))
         view = host.servers["a"]
-        assert (view.state, view.cause) == ("backoff", "config")
+        assert (view.state, view.cause) == ("backoff", "process")
         assert "1 open calls" in view.detail
         with pytest.raises(Unavailable) as lost:
             await call
@@ -102,6 +102,21 @@ async def test_a_call_that_outlasts_the_drain_ends_with_its_true_delivery() -> N
         assert (await reach(host, "a", "ready")).generation == 2
         (restart,) = facts(told, PeerRestart)
         assert (restart.reason, restart.backoff_ms) == ("reload", 0)
+
+
+async def test_calls_that_come_meanwhile_wait_for_the_new_life() -> None:
+    host, _ = quick_host(config=config(server("a", {"tools": "slow"}, max_in_flight=1)))
+    async with host:
+        first = asyncio.create_task(host.call_tool("slow", {"s": 0.5}))
+        await _in_flight(host, "a")
+        in_line = asyncio.create_task(host.call_tool("slow", {"s": 0}))
+        await asyncio.sleep(0)
+        await host.reload(config(server("a", {"tools": "slow,echo"}, max_in_flight=1)))
+        late = await host.call_tool("slow", {"s": 0})
+        assert not late.is_error
+        assert not (await in_line).is_error
+        assert not (await first).is_error
+        assert host.servers["a"].generation == 2
 
 
 async def _in_flight(host: Host, name: str) -> None:
