@@ -113,7 +113,7 @@ NOW: Final = Row(
         Stat(
             title="Running legacy",
             description="Servers that are spoken to in the old protocol now.",
-            queries=[one('sum(:peer_era{era="legacy"})')],
+            queries=[one('count(:peer_era{era="legacy"} == 1) or vector(0)')],
         ),
     ],
 )

@@ -94,7 +94,7 @@ _LISTED: Final = (
         "When a peer was last ready; survives restarts of the host.",
         "peer",
     ),
-    _metric("peer_era", "gauge", "1 for the protocol era of a peer.", "peer", "era"),
+    _metric("peer_era", "gauge", "1 for the protocol era of a peer; other eras are absent.", "peer", "era"),
     _metric(
         "peer_era_expected",
         "gauge",
@@ -168,7 +168,7 @@ _LISTED: Final = (
         "counter",
         "Era decisions by direction.",
         *("peer", "direction"),
-        eager=(("upgrade",), ("downgrade",)),
+        eager=(("downgrade",),),
     ),
     _metric(
         "era_decisions_by_reason_total",
@@ -186,8 +186,8 @@ _LISTED: Final = (
         outcome=OUTCOMES,
         eager=(
             *(("ok", "none"), ("tool_error", "none"), ("rpc_error", "peer"), ("invalid", "peer")),
-            *(("unavailable", "peer"), ("unavailable", "host"), ("unavailable", "policy")),
-            *(("timeout", "peer"), ("timeout", "host"), ("cancelled", "caller")),
+            *(("unavailable", "peer"), ("unavailable", "host")),
+            *(("timeout", "peer"), ("timeout", "host")),
         ),
     ),
     _metric(
@@ -225,7 +225,6 @@ _LISTED: Final = (
         "counter",
         "Deadlines that passed, by scope.",
         *("peer", "scope"),
-        eager=(("queue",), ("attempt",), ("call",)),
     ),
     _metric(
         "tool_calls_total",
@@ -267,7 +266,7 @@ _LISTED: Final = (
         "counter",
         "Changes of a peer's state, by the state it went to.",
         *("peer", "to"),
-        eager=(("ready",), ("degraded",), ("backoff",), ("unavailable",)),
+        eager=(("ready",), ("degraded",), ("backoff",)),
     ),
     _metric(
         "frames_dropped_total",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from observant_host.decisions.terms import Era, PeerState
+from observant_host.decisions.terms import PeerState
 from observant_host.telemetry.metric_list import METRICS, PREFIX, SNAPSHOT
 
 if TYPE_CHECKING:
@@ -152,6 +152,4 @@ def _causes(peers: Sequence[PeerSnapshot]) -> Family:
 
 
 def _eras(peers: Sequence[PeerSnapshot]) -> Family:
-    return _family(
-        PREFIX + "peer_era", [((p.peer, era), float(p.era == era)) for p in peers for era in Era]
-    )
+    return _family(PREFIX + "peer_era", [((p.peer, p.era), 1.0) for p in peers])

@@ -63,13 +63,20 @@ async def test_counters_that_alerts_read_exist_at_zero_once_a_peer_is_configured
     for series in (
         'observant_host_calls_total{fault="host",outcome="timeout",peer="a"}',
         'observant_host_peer_restarts_total{peer="a"}',
-        'observant_host_peer_transitions_total{peer="a",to="unavailable"}',
+        'observant_host_peer_transitions_total{peer="a",to="backoff"}',
         'observant_host_probes_total{outcome="timeout",peer="a"}',
         'observant_host_era_decisions_total{direction="downgrade",peer="a"}',
-        'observant_host_deadline_exceeded_total{peer="a",scope="call"}',
     ):
         assert value(text, series) == 0.0, series
     assert "legacy_probes_total{" not in text
+
+
+async def test_a_peer_has_a_series_for_its_own_era_only() -> None:
+    telemetry, sink = make()
+    telemetry.watch_peers(lambda: [PeerSnapshot(peer="a", state="ready", era="legacy")])
+    text = await text_of(sink)
+    assert value(text, 'observant_host_peer_era{era="legacy",peer="a"}') == 1.0
+    assert text.count("observant_host_peer_era{") == 1
 
 
 async def test_legacy_probes_are_created_only_where_legacy_is_allowed() -> None:
@@ -122,7 +129,7 @@ async def test_one_peer_costs_about_sixty_series() -> None:
             )
         ]
     )
-    assert (await text_of(sink)).count("\n") - before <= 62
+    assert (await text_of(sink)).count("\n") - before <= 60
 
 
 async def test_states_of_all_peers_come_from_one_snapshot() -> None:
