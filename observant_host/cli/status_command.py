@@ -114,7 +114,8 @@ def lines(screen: Screen, servers: list[dict[str, Any]]) -> None:
         fold="why",
     )
     for one in servers:
-        if one["state"] not in ("ready", "disabled", "stopped") and one["detail"]:
+        quiet = one["state"] in ("ready", "disabled", "stopped") and not one["ruling"]
+        if one["detail"] and not quiet:
             screen.prose(addressed(one["name"], one["detail"]), hanging=2)
 
 

@@ -66,6 +66,7 @@ class ServerView(msgspec.Struct, frozen=True, kw_only=True):
 
     `since` is ISO 8601 UTC, the moment `state` was entered. `detail` is a sentence for a person
     with the next step. `generation` counts transport lives. `evidence` is that of the last round.
+    `ruling` is a person's hold, disable or drain that stands.
     """
 
     name: str
@@ -87,6 +88,7 @@ class ServerView(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Mapping[str, object], ...]
     pid: int | None
     trace_id: str | None
+    ruling: Ruling | None = None
 
 
 def iso(ns: int) -> str:
@@ -250,6 +252,7 @@ class PeerRecord:
             evidence=self.evidence,
             pid=self.pid,
             trace_id=self.trace_id,
+            ruling=self.ruling,
         )
 
     def _detail(self) -> str:

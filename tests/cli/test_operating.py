@@ -36,6 +36,8 @@ def test_a_server_is_switched_off_with_a_reason_and_on_again(
     assert said.out.startswith("web is now disabled\ndisabled by cli:")
     assert "moved away" in said.out
     assert "asking the running host" in said.err
+    assert run(["status", *config]) == 0
+    assert "web: disabled by cli:" in capsys.readouterr().out
     assert run(["status", "web", *config]) == 0
     assert "moved away" in capsys.readouterr().out
     assert run(["call", "web/search", "--args", '{"query": "x"}', *config]) == 3

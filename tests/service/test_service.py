@@ -97,7 +97,7 @@ async def test_the_documents_of_the_command_line_come_over_the_private_socket(
         assert set(servers[1]) == {
             *("name", "transport", "state", "cause", "era", "version", "reason", "detail"),
             *("since", "generation", "allow_legacy", "fingerprint", "server_info"),
-            *("capabilities", "tools", "layers", "evidence", "pid", "trace_id"),
+            *("capabilities", "tools", "layers", "evidence", "pid", "trace_id", "ruling"),
         }
         assert set(servers[0]["layers"]) == {
             *("process", "transport", "era", "listing", "listen", "last_call"),
