@@ -13,6 +13,7 @@ from observant_host.cli.incident_report import head, lines, markdown, title
 from observant_host.cli.moments import before
 from observant_host.cli.options import command, config_option, json_option, pass_screen
 from observant_host.cli.session import Session, run_async
+from observant_host.errors import InvalidCall
 from observant_host.timing.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -45,14 +46,14 @@ LABEL = 12
     "--state-dir",
     "state_dirs",
     multiple=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=click.Path(path_type=Path),
     help="A host's state folder; may be given more than once.",
 )
 @click.option(
     "--from",
     "files",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=click.Path(path_type=Path),
     help="A file or folder of OTLP JSON lines (an OpenTelemetry collector's file exporter).",
 )
 @click.option("--tempo", metavar="URL", help="A Tempo's HTTP API.")
@@ -89,9 +90,18 @@ def incidents(
         until_ns=now_ns if until is None else before(until, now_ns=now_ns, option="--until"),
         server=server,
     )
+    _there("--state-dir", state_dirs)
+    _there("--from", files)
     sources = Sources(state_dirs=state_dirs, files=files, tempo=tempo)
     raw = run_async(_asked(Session(screen, config), sources, question))
     tell(screen, raw, form="json" if as_json else form)
+
+
+def _there(option: str, places: tuple[Path, ...]) -> None:
+    """Raises InvalidCall for a place that is not there: it is no place without incidents."""
+    for place in places:
+        if not place.exists():
+            raise InvalidCall(f"{option} {place}: there is nothing of that name")
 
 
 async def _asked(session: Session, sources: Sources, question: Question) -> bytes:

@@ -37,6 +37,9 @@ _NAMED: Final = re.compile(
     b'"(?:' + b"|".join(re.escape(name).encode() for name in (CALL, *sorted(DECISIONS))) + b')"'
 ).search
 _PEER: Final = "observant_host.peer.name"
+_OUTCOME: Final = "observant_host.outcome"
+_ERA: Final = "observant_host.peer.era"
+_FEW: Final = {CALL: frozenset({_PEER, _OUTCOME, _ERA})}
 
 _SCHEMA: Final = """
 CREATE TABLE files (
@@ -265,7 +268,7 @@ def _wanted(line: bytes) -> list[RecordedSpan] | None:
     if _NAMED(line) is None:
         text = line.strip()
         return [] if not text or text.endswith(b"}") else None
-    spans = spans_or_none(line)
+    spans = spans_or_none(line, _FEW)
     if spans is None:
         return None
     return [span for span in spans if span.name == CALL or span.name in DECISIONS]
@@ -291,9 +294,9 @@ def _decision(number: int, span: RecordedSpan) -> tuple[object, ...]:
 
 def _call(number: int, span: RecordedSpan) -> tuple[object, ...]:
     get = span.attributes.get
-    outcome = str(get("observant_host.outcome", "error" if span.error else "ok"))
+    outcome = str(get(_OUTCOME, "error" if span.error else "ok"))
     trace = None if outcome == "ok" else span.trace_id
-    era = str(get("observant_host.peer.era", "unknown"))
+    era = str(get(_ERA, "unknown"))
     return _key(span), number, str(get(_PEER, "")), span.instance, era, outcome, span.end_ns, trace
 
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+Few = Mapping[str, frozenset[str]]
+"""Attribute keys by span name."""
 
 
 class RecordedSpan(msgspec.Struct, frozen=True):
@@ -90,6 +95,7 @@ class _Request(_Batches, rename="camel"):
 
 
 _decoder: Final = msgspec.json.Decoder(_Request)
+_RESOURCE: Final = frozenset({"service.instance.id", "host.name", "service.version"})
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 
 
@@ -98,27 +104,32 @@ def spans_of_line(line: bytes) -> Iterator[RecordedSpan]:
     yield from spans_or_none(line) or ()
 
 
-def spans_or_none(line: bytes) -> list[RecordedSpan] | None:
-    """Every span of one request; None where the line is torn or no such request."""
+def spans_or_none(line: bytes, few: Few | None = None) -> list[RecordedSpan] | None:
+    """Every span of one request; None where the line is torn or no such request.
+
+    few: of spans of these names only these attributes are wanted (most of the work is theirs).
+    """
     try:
         request = _decoder.decode(line)
         found = (*request.resource_spans, *request.batches)
         nested = (*request.trace.resource_spans, *request.trace.batches)
-        return [span for part in (*found, *nested) for span in _spans(part)]
+        return [span for part in (*found, *nested) for span in _spans(part, few or {})]
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 
-def _spans(part: _ResourceSpans) -> Iterator[RecordedSpan]:
-    resource = _plain(part.resource.attributes)
+def _spans(part: _ResourceSpans, few: Few) -> Iterator[RecordedSpan]:
+    resource = _plain(part.resource.attributes, _RESOURCE)
     instance = str(resource.get("service.instance.id") or resource.get("host.name") or "")
     version = str(resource.get("service.version", ""))
     for scope in part.scope_spans:
         for span in scope.spans:
-            yield _recorded(span, instance, version)
+            yield _recorded(span, instance, version, few.get(span.name))
 
 
-def _recorded(span: _Span, instance: str, version: str) -> RecordedSpan:
+def _recorded(
+    span: _Span, instance: str, version: str, wanted: frozenset[str] | None
+) -> RecordedSpan:
     return RecordedSpan(
         trace_id=_hex(span.trace_id, 16),
         span_id=_hex(span.span_id, 8),
@@ -126,7 +137,7 @@ def _recorded(span: _Span, instance: str, version: str) -> RecordedSpan:
         name=span.name,
         start_ns=int(span.start_time_unix_nano),
         end_ns=int(span.end_time_unix_nano),
-        attributes=_plain(span.attributes),
+        attributes=_plain(span.attributes, wanted),
         events=tuple((event.name, _plain(event.attributes)) for event in span.events),
         links=tuple(
             (_hex(li.trace_id, 16), _hex(li.span_id, 8), _plain(li.attributes)) for li in span.links
@@ -147,8 +158,10 @@ def _hex(given: str, size: int) -> str:
         return given
 
 
-def _plain(pairs: list[_Pair]) -> dict[str, Any]:
-    return {pair.key: _value(pair.value) for pair in pairs}
+def _plain(pairs: list[_Pair], wanted: frozenset[str] | None = None) -> dict[str, Any]:
+    if wanted is None:
+        return {pair.key: _value(pair.value) for pair in pairs}
+    return {pair.key: _value(pair.value) for pair in pairs if pair.key in wanted}
 
 
 def _value(value: dict[str, Any]) -> Any:

@@ -95,6 +95,31 @@ def spans() -> str:
     return "\n".join(lines)
 
 
+def record() -> str:
+    from observant_host.incidents.moments import EVIDENCE
+    from observant_host.telemetry.rules import ELSEWHERE, EVIDENCE_PREFIX, RULES, keys_of
+
+    events = {
+        "evidence": [EVIDENCE_PREFIX + key for key in EVIDENCE],
+        "stderr_tail": ["observant_host.stderr_tail"],
+        "target": ["gen_ai.tool.name", "gen_ai.prompt.name"],
+    }
+    lines = ["| kept in | span | its fields |", "|---|---|---|"]
+    for stream in ("decisions", "traces"):
+        for fact, rule in RULES.items():
+            if rule.stream != stream or rule.span is None:
+                continue
+            fields = [
+                one
+                for name, key in keys_of(fact)
+                for one in (events[name] if name in ELSEWHERE else [key])
+            ]
+            name = f"`{rule.span}`" if rule.span else f"{fact.__name__}: the method"
+            shown = ", ".join(f"`{one.removeprefix('observant_host.')}`" for one in fields)
+            lines.append(f"| {stream} | {name} | {shown} |")
+    return "\n".join(lines)
+
+
 def _first_sentence(doc: str | None, name: str) -> str:
     if not doc or doc.startswith(name + "("):  # a Struct without words of its own
         return re.sub(r"(?<!^)([A-Z])", lambda m: " " + m[1].lower(), name)
@@ -107,6 +132,7 @@ BLOCKS = {
     "commands": commands,
     "metrics": metrics,
     "spans": spans,
+    "record": record,
 }
 
 
