@@ -45,6 +45,8 @@ def reload(
         screen.json(msgspec.Raw(raw))
         return
     found: dict[str, Any] = msgspec.json.decode(raw)
+    for warning in found["warnings"]:
+        screen.say(f"warning: {printable(warning)}", style="yellow")
     screen.answer(f"{'would be done' if dry_run else 'done'}, by {printable(found['file'])}:")
     for sentence in found["sentences"]:
         screen.prose(printable(sentence) if sentence[:1] != " " else f"  {printable(sentence)}")

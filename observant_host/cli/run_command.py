@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
@@ -15,10 +15,10 @@ from observant_host.cli.session import Session
 from observant_host.errors import ConfigError
 from observant_host.telemetry.vocabulary import ConfigLoaded, HostLifecycle
 from observant_host.timing.clock import SystemClock
-from observant_host.timing.tasks import OwnerTask, Signal
+from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from observant_host.cli.output import Screen
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from observant_host.config_files import Loaded
     from observant_host.errors import HostError
     from observant_host.host import Host
+
+DRAIN_LOOK_S: Final = 1.0
+"""Between two looks at the calls that are still open: a person reads no faster."""
 
 
 @command(
@@ -122,30 +125,12 @@ async def serve_until_stopped(
     `published` is called with the addresses once start-up is over, instead of a summary.
     """
     from observant_host.cli.progress import Progress
-    from observant_host.host.watched import follow
     from observant_host.service.app import serve
-    from observant_host.supervision.orphans import adopts_orphans, reap_orphans
 
     stop, hurry = stopping(screen, host)
-    hangup = Signal()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
     progress = Progress(screen, lambda: host.servers)
+    beside = tuple(tasks_beside(host, screen, stop, watch=watch))
     addresses: dict[str, str] = {}
-    clock = SystemClock()
-    following = OwnerTask(
-        "configuration",
-        lambda over: follow(
-            host,
-            over,
-            hangup=hangup,
-            clock=clock,
-            watch=watch,
-            refused=lambda error: refused(screen, error),
-        ),
-    )
-    orphans = OwnerTask(
-        "orphans", lambda over: reap_orphans(over, telemetry=host.telemetry, clock=clock)
-    )
 
     def listening(at: dict[str, str]) -> None:
         addresses.update(at)
@@ -153,9 +138,8 @@ async def serve_until_stopped(
         host.telemetry.count(HostLifecycle(what="listening", detail=detail))
         if loaded is not None:
             host.telemetry.count(loaded)
-        following.start()
-        if adopts_orphans():
-            orphans.start()
+        for task in beside:
+            task.start()
         if screen.live:
             progress.start()
 
@@ -175,17 +159,45 @@ async def serve_until_stopped(
         await serve(
             host,
             stop,
-            clock=clock,
+            clock=SystemClock(),
             state_dir=state_dir,
             hurry=hurry,
             listening=listening,
             published=started,
         )
     finally:
-        for task in (following, orphans, progress):
+        progress.stop()
+        for task in beside:
             task.stop()
-        for task in (following, orphans, progress):
+        for task in beside:
             await task.wait()
+        await progress.wait()
+
+
+def tasks_beside(host: Host, screen: Screen, stop: Signal, *, watch: bool) -> Iterator[OwnerTask]:
+    """What `run` does besides serving: follow the configuration, say what the end waits for, and
+    reap what only process 1 can reap."""
+    from observant_host.host.watched import follow
+    from observant_host.supervision.orphans import adopts_orphans, reap_orphans
+
+    clock, hangup = SystemClock(), Signal()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
+    yield OwnerTask(
+        "configuration",
+        lambda over: follow(
+            host,
+            over,
+            hangup=hangup,
+            clock=clock,
+            watch=watch,
+            refused=lambda error: refused(screen, error),
+        ),
+    )
+    yield OwnerTask("draining", lambda over: tell_draining(over, stop, host=host, screen=screen))
+    if adopts_orphans():
+        yield OwnerTask(
+            "orphans", lambda over: reap_orphans(over, telemetry=host.telemetry, clock=clock)
+        )
 
 
 def refused(screen: Screen, error: HostError) -> None:
@@ -219,6 +231,18 @@ def waited_for(host: Host) -> str:
     count = f"{calls} open call{'' if calls == 1 else 's'}"
     waits = f"{count} may end (up to {settings.drain_timeout_s:g} s)" if calls else "no open call"
     return (delay if settings.drain_delay_s else "") + waits
+
+
+async def tell_draining(over: Signal, stop: Signal, *, host: Host, screen: Screen) -> None:
+    """For somebody who watches: how many calls the end still waits for, whenever that changed."""
+    clock = SystemClock()
+    await wait_any(clock, None, over, stop)
+    said = host.open_calls
+    while not over.is_set():
+        await wait_any(clock, DRAIN_LOOK_S, over)
+        if host.open_calls != said:
+            said = host.open_calls
+            screen.say_live(f"{said} open call{'' if said == 1 else 's'} left")
 
 
 def metrics_url(addresses: Mapping[str, str]) -> str:

@@ -35,12 +35,14 @@ HASH_CHARS: Final = 16
 
 class Reload(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one request: `applied` is False for a dry run. `file` is what was read, "" for
-    a configuration that was handed over; `hash` is over masked values."""
+    a configuration that was handed over; `hash` is over masked values. `warnings` are sentences
+    about what was read."""
 
     plan: Plan
     applied: bool
     hash: str
     file: str = ""
+    warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `reload --json`."""
@@ -99,7 +101,10 @@ class Reloading(Following):
                 raise
             digest = self._hash_of(new, loaded)
             file = str(loaded.path) if loaded is not None else ""
-            found = Reload(plan=plan, applied=not dry_run, hash=digest, file=file)
+            warnings = loaded.assembled.warnings if loaded is not None else ()
+            found = Reload(
+                plan=plan, applied=not dry_run, hash=digest, file=file, warnings=warnings
+            )
             if dry_run:
                 return found
             quiet = only_changes and not (plan.changes_something or self._last_failed)
