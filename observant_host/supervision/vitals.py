@@ -160,7 +160,10 @@ class Vitals:
         spared = self._signals.held() or self._signals.condemned.is_set()
         if hopeless and not spared:
             silent_s = now_s - self.suspicion.since_s
-            why = f"it did not answer: {self.why}; no message came for {silent_s:.0f} s more"
+            why = (
+                f"it did not answer: {self.why}; nothing came for {silent_s:.0f} s since a call "
+                "timed out"
+            )
             self._tell("hopeless", why)
             self._signals.condemn(RestartReason.UNRESPONSIVE, why)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from observant_host.errors import SpawnFailed
+from observant_host.transports.oom import BY_A_SHELL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,8 @@ def exit_phrase(code: int | None) -> str:
     if code is None:
         return "ended, its exit status is unknown"
     if code >= 0:
-        return f"exited with status {code}"
+        below = " (what it had started was ended by SIGKILL)" if code == BY_A_SHELL else ""
+        return f"exited with status {code}{below}"
     try:
         name = f" ({signal.Signals(-code).name})"
     except ValueError:

@@ -49,6 +49,7 @@ def test_proxy_variables_are_known_in_both_cases() -> None:
         (0, "exited with status 0"),
         (127, "exited with status 127"),
         (-9, "was ended by signal 9 (SIGKILL)"),
+        (137, "exited with status 137 (what it had started was ended by SIGKILL)"),
         (-250, "was ended by signal 250"),
         (None, "ended, its exit status is unknown"),
     ],
