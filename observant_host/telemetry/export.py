@@ -6,7 +6,9 @@ Imported only there: a library uses the API and the embedding program's provider
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import threading
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -41,26 +43,66 @@ QUEUE: Final = 2048
 DELAY_MS: Final = 1000
 TEXT_LIMIT: Final = 1024
 CLOSE_S: Final = 5.0
+"""How long the end of the host waits for a collector; the SDK's own retries go on for longer."""
+CLOSE_DOWN_S: Final = 1.0
+"""As long as for one that took nothing the last time."""
 GRPC_PORT: Final = 4317
 
+NO_URL: Final = "the endpoint for spans is no URL; write it as http://HOST:4318"
+
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_SPOKEN: Final = "http/protobuf"
 
 
 def wanted(endpoint: str | None) -> bool:
     """Whether spans are exported: an endpoint is given here, or by the standard variables."""
-    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    if os.environ.get("OTEL_TRACES_EXPORTER", "otlp") == "none":
+    if "otlp" not in _exporters():
         return False
-    return bool(endpoint) or any(os.environ.get(name) for name in _ENDPOINTS)
+    return asked_for(endpoint) is not None
+
+
+def asked_for(endpoint: str | None) -> str | None:
+    """The endpoint in force: the configuration's, else that of the standard variables."""
+    return endpoint or _first(_ENDPOINTS)
 
 
 def suspicious(endpoint: str | None) -> str | None:
-    """A sentence where the endpoint is the commonest mistake: the port that speaks gRPC."""
-    asked = endpoint or next((os.environ[n] for n in _ENDPOINTS if os.environ.get(n)), "")
-    if urlsplit(asked).port != GRPC_PORT:
-        return None
-    return f"{asked} is the port of OTLP over gRPC; this host speaks OTLP over HTTP, usually 4318"
+    """A sentence where what is asked for cannot work as it stands, the commonest mistake first:
+    the port that speaks gRPC."""
+    asked = asked_for(endpoint) or ""
+    try:
+        parts = urlsplit(asked)
+        port = parts.port
+    except ValueError:
+        return NO_URL
+    if parts.scheme not in ("http", "https"):
+        return NO_URL
+    if port == GRPC_PORT:
+        place = f"{parts.scheme}://{parts.hostname}:{port}"
+        return (
+            f"{place} is the port of OTLP over gRPC; this host speaks OTLP over HTTP, usually 4318"
+        )
+    protocol = _first(_PROTOCOLS) or _SPOKEN
+    if protocol != _SPOKEN:
+        return f"OTEL_EXPORTER_OTLP_PROTOCOL asks for {protocol}; this host speaks {_SPOKEN} only"
+    return None
+
+
+def unspoken() -> list[str]:
+    """Exporters asked for by OTEL_TRACES_EXPORTER that there are none of here."""
+    return [name for name in _exporters() if name not in ("otlp", "none")]
+
+
+def _exporters() -> list[str]:
+    given = os.environ.get("OTEL_TRACES_EXPORTER") or "otlp"
+    return [name.strip() for name in given.split(",") if name.strip()]
+
+
+def _first(names: Sequence[str]) -> str | None:
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)
 
 
 class Export:
@@ -102,18 +144,38 @@ class Export:
         return self._counting.counts()
 
     async def flush(self) -> None:
-        await _bounded(self._batches.force_flush)
+        """Until what is waiting is sent; not while the collector takes nothing."""
+        if self.up:
+            await _bounded("flush of spans", self._batches.force_flush, CLOSE_S)
 
     async def close(self) -> None:
+        """Send what is waiting, for CLOSE_S at the most; what is left then counts as dropped."""
         if not self._closed:
             self._closed = True
-            await _bounded(self.provider.shutdown)
+            within_s = CLOSE_S if self.up else CLOSE_DOWN_S
+            await _bounded("end of spans", self.provider.shutdown, within_s)
+            self._counting.over()
 
 
-async def _bounded(act: Callable[[], object]) -> None:
-    """The SDK ignores its own timeouts and may block for half a minute: in a thread, not waited."""
-    task = asyncio.ensure_future(asyncio.to_thread(act))
-    await asyncio.wait({task}, timeout=CLOSE_S)
+async def _bounded(name: str, act: Callable[[], object], within_s: float) -> None:
+    """The SDK ignores its own timeouts and may block for half a minute: in a daemon thread, so that
+    neither the loop nor the end of the process waits for it."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    def run() -> None:
+        try:
+            act()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(tell)
+
+    threading.Thread(target=run, name=f"observant-host {name}", daemon=True).start()
+    await asyncio.wait({done}, timeout=within_s)
 
 
 class CountingExporter(SpanExporter):
@@ -126,14 +188,20 @@ class CountingExporter(SpanExporter):
         self._exported = 0
         self._failed = 0
         self._dropped = 0
+        self._over = False
         self.up = True
 
     def ended(self) -> None:
         self._ended += 1
 
+    def over(self) -> None:
+        """No more is sent: what was neither sent nor refused is lost, a request on its way too."""
+        self._over = True
+        self._dropped = max(0, self._ended - self._exported - self._failed)
+
     def counts(self) -> dict[str, int]:
         waiting = self._ended - self._taken - self._dropped
-        if waiting > QUEUE:
+        if waiting > QUEUE and not self._over:
             self._dropped += waiting - QUEUE
         return {"exported": self._exported, "failed": self._failed, "dropped": self._dropped}
 
@@ -144,6 +212,8 @@ class CountingExporter(SpanExporter):
             result = self._exporter.export(spans)
         except Exception:  # noqa: BLE001 - the SDK would log it and forget the batch
             result = SpanExportResult.FAILURE
+        if self._over:
+            return result
         self.up = result is SpanExportResult.SUCCESS
         if self.up:
             self._exported += len(spans)

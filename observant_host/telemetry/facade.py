@@ -21,7 +21,7 @@ from observant_host.telemetry.propagation import Link as Link
 from observant_host.telemetry.propagation import TraceContext as TraceContext
 from observant_host.telemetry.propagation import new_span_id, new_trace_id
 from observant_host.telemetry.rules import SpanEvent, attributes_of, rule_of
-from observant_host.telemetry.vocabulary import Request, RoutedCall
+from observant_host.telemetry.vocabulary import Request, RoutedCall, TelemetryLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -165,7 +165,7 @@ class Operation:
         self._inner_ns += duration_ns
         self._last_attempt = request
 
-    def spent_elsewhere(self, duration_ns: int) -> None:
+    def not_ours(self, duration_ns: int) -> None:
         """Time inside this operation that is not our own work."""
         self._inner_ns += duration_ns
 
@@ -283,11 +283,12 @@ class Telemetry:
             outer.note(queued_ms=outer.fact.queued_ms + seconds * 1000)
             outer.event("dequeued", wait_ms=seconds * 1000)
 
-    def spent_by_peer(self, seconds: float) -> None:
-        """The routed call that this task is in has waited so long for its server to be there."""
+    def spent_elsewhere(self, seconds: float) -> None:
+        """The routed call that this task is in has waited so long for its server to be there, or
+        for a person: neither our work nor our queue."""
         outer = _ambient.get()
         if outer is not None and type(outer.fact) is RoutedCall:
-            outer.spent_elsewhere(round(seconds * 1e9))
+            outer.not_ours(round(seconds * 1e9))
 
     def peer_configured(self, peer: str, *, legacy_allowed: bool = False) -> None:
         """Create at 0 every counter of this peer that an alert reads."""
@@ -322,9 +323,17 @@ class Telemetry:
         await self.flush()
 
     async def close(self) -> None:
-        """Flush and end the threads behind the sinks. Idempotent; later facts are lost silently."""
+        """Flush and end the threads behind the sinks, and tell those that are still open what that
+        lost. Idempotent; later facts are lost silently."""
         for one in self._closing:
+            before = dict(self.losses())
             await one.close()
+            self._tell_lost_since(before)
+
+    def _tell_lost_since(self, before: Mapping[str, int]) -> None:
+        for stream, total in self.losses().items():
+            if total > before.get(stream, 0):
+                self.count(TelemetryLost(stream=stream, spans=total - before.get(stream, 0)))
 
     # For Operation: one place where identity is given, and one where it all goes out.
 

@@ -94,7 +94,12 @@ _LISTED: Final = (
         "When a peer was last ready; survives restarts of the host.",
         "peer",
     ),
-    _metric("peer_era", "gauge", "1 for the protocol era of a peer; other eras are absent.", "peer", "era"),
+    _metric(
+        "peer_era",
+        "gauge",
+        "1 for the protocol era of a peer; other eras are absent.",
+        *("peer", "era"),
+    ),
     _metric(
         "peer_era_expected",
         "gauge",

@@ -99,7 +99,7 @@ class Recorder:
     async def close(self) -> None:
         await self._thread.close()
         for stream in self._streams.values():
-            stream.files.close()
+            stream.close()
 
     def _work(self, items: list[Finished]) -> float | None:
         for done in items:
@@ -141,6 +141,12 @@ class _Stream:
             self.lost += 1
             return
         self._lines.append(line)
+
+    def close(self) -> None:
+        """What the disk did not take until now is lost."""
+        self.lost += len(self._lines)
+        self._lines = []
+        self.files.close()
 
     def write(self) -> float | None:
         """Write what is kept, if it is time to; seconds until the next attempt, None if none."""

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.ids import OwnIds
@@ -122,10 +123,13 @@ class _Parts:
         from observant_host.telemetry import export
 
         endpoint = self._settings.otlp_endpoint
+        for name in export.unspoken():
+            detail = f"OTEL_TRACES_EXPORTER asks for {name}; this host has otlp and none"
+            self._notice("otlp_endpoint_suspicious", detail=detail)
         if not export.wanted(endpoint):
             return None
-        if (warning := export.suspicious(endpoint)) is not None and self._logs is not None:
-            self._logs.notice("warning", "otlp_endpoint_suspicious", detail=warning)
+        if (warning := export.suspicious(endpoint)) is not None:
+            self._notice("otlp_endpoint_suspicious", detail=warning)
         return export.Export(
             resource=self._resource,
             sample_ratio=self._settings.sample_ratio,
@@ -140,7 +144,7 @@ class _Parts:
         metrics = MetricSink(version=self._version, report=lambda: self._report(guards))
         for name, sink in {**self._sinks, "metric": metrics}.items():
             guards[name] = Guard(sink, changed=self._sink_changed)
-        closing = [self._recorder, self._export, self._logs, self._lines]
+        closing = [self._export, self._recorder, self._logs, self._lines]
         return Telemetry(
             starter=self._starter,
             sinks=list(guards.values()),
@@ -158,9 +162,13 @@ class _Parts:
         return lost
 
     def _sink_changed(self, name: str, up: bool, error: BaseException | None) -> None:
-        if self._logs is not None and name != "log":
+        if name != "log":
             event = "telemetry_sink_up" if up else "telemetry_sink_down"
-            self._logs.notice("warning", event, sink=name, error_type=type(error).__name__)
+            self._notice(event, sink=name, error_type=type(error).__name__ if error else "")
+
+    def _notice(self, event: str, **fields: object) -> None:
+        if self._logs is not None:
+            self._logs.notice("warning", event, **fields)
 
     def _report(self, guards: dict[str, Guarded]) -> SelfReport:
         from observant_host.telemetry.scrape import SelfReport
@@ -181,14 +189,31 @@ class _Parts:
 
 
 def resource(*, version: str, instance: str) -> dict[str, Value]:
-    """Who is speaking: the resource attributes of spans and of the record."""
+    """Who is speaking: the resource attributes of spans and of the record.
+
+    The standard variables win over our own names. Source: OpenTelemetry resource SDK
+    specification, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
+    """
+    named = os.environ.get("OTEL_SERVICE_NAME")
     return {
-        "service.name": os.environ.get("OTEL_SERVICE_NAME") or SERVICE,
+        "service.name": SERVICE,
         "service.version": version,
         "service.instance.id": instance,
         "host.name": platform.node(),
+        **_resource_attributes(os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")),
+        **({"service.name": named} if named else {}),
         "process.pid": os.getpid(),
         "observant_host.telemetry.schema": "1",
+    }
+
+
+def _resource_attributes(text: str) -> dict[str, str]:
+    """`key=value,…`, percent-encoded; what is not of that form is left out."""
+    pairs = (part.partition("=") for part in text.split(","))
+    return {
+        key.strip(): unquote(value.strip())
+        for key, separator, value in pairs
+        if separator and key.strip() and value.strip()
     }
 
 

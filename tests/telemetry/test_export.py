@@ -15,12 +15,16 @@ from observant_host.telemetry import export
 from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.spans import SpanSink
-from observant_host.telemetry.vocabulary import HostLifecycle, Request
+from observant_host.telemetry.vocabulary import HostLifecycle, Request, TelemetryLost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from email.message import Message
 
     from opentelemetry.sdk.trace import ReadableSpan
+
+    from observant_host.telemetry.finished import Finished
+    from observant_host.telemetry.vocabulary import Fact
 
 REQUEST = Request(peer="a", method="tools/call", era="modern", target="x")
 
@@ -32,12 +36,14 @@ class Collector:
         self.status = 200
         self.batches: list[ExportTraceServiceRequest] = []
         self.paths: set[str] = set()
+        self.headers: list[Message] = []
         collector = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 collector.paths.add(self.path)
+                collector.headers.append(self.headers)
                 collector.batches.append(ExportTraceServiceRequest.FromString(body))
                 self.send_response(collector.status)
                 self.send_header("Content-Length", "0")
@@ -143,6 +149,59 @@ async def test_spans_that_a_stuck_collector_makes_the_sdk_drop_are_counted_exact
     await telemetry.close()
 
 
+async def test_the_end_does_not_wait_for_a_stuck_collector_and_counts_what_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(export, "CLOSE_S", 0.1)
+    exporter = Stuck()
+    sink = Told()
+    _, made = make(exporter)
+    spans = SpanSink(cleaner=Cleaner(Masker()), provider=made.provider)
+    telemetry = Telemetry(
+        starter=spans,
+        sinks=[spans, sink],
+        closing=[made],
+        losses=lambda: {"otlp": made.counts["dropped"] + made.counts["failed"]},
+    )
+    for _ in range(export.BATCH + 10):
+        telemetry.count(REQUEST)
+    assert await asyncio.to_thread(exporter.entered.wait, 10)
+    await telemetry.close()
+    assert not exporter.release.is_set()
+    assert made.counts == {"exported": 0, "failed": 0, "dropped": export.BATCH + 10}
+    assert TelemetryLost(stream="otlp", spans=export.BATCH + 10) in sink.facts
+    exporter.release.set()
+
+
+async def test_nothing_waits_for_a_collector_that_takes_nothing(collector: Collector) -> None:
+    collector.status = 400
+    telemetry, made = make(export.otlp_exporter(collector.url))
+    telemetry.count(REQUEST)
+    await telemetry.flush()
+    assert not made.up
+    told = len(collector.batches)
+    telemetry.count(REQUEST)
+    await telemetry.flush()
+    assert len(collector.batches) == told, "it was asked again at once"
+    await telemetry.close()
+    assert made.counts == {"exported": 0, "failed": 2, "dropped": 0}
+
+
+class Told:
+    """A sink that keeps every fact."""
+
+    name = "log"
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+
+    def wants(self, kind: type[Fact]) -> bool:
+        return True
+
+    def emit(self, done: Finished) -> None:
+        self.facts.append(done.fact)
+
+
 class Raising(SpanExporter):
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         raise OSError("no route")
@@ -165,6 +224,8 @@ async def test_an_exporter_that_raises_is_counted_as_failed() -> None:
         (None, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://x:4318/v1/traces"}, True),
         ("http://x:4318", {"OTEL_SDK_DISABLED": "true"}, False),
         ("http://x:4318", {"OTEL_TRACES_EXPORTER": "none"}, False),
+        ("http://x:4318", {"OTEL_TRACES_EXPORTER": "console"}, False),
+        ("http://x:4318", {"OTEL_TRACES_EXPORTER": "console,otlp"}, True),
     ],
 )
 def test_spans_are_exported_only_where_somebody_asked(
@@ -180,6 +241,50 @@ def test_spans_are_exported_only_where_somebody_asked(
     assert export.wanted(endpoint) is expected
 
 
-def test_the_port_that_speaks_grpc_is_pointed_out() -> None:
-    assert "4318" in (export.suspicious("http://collector:4317") or "")
-    assert export.suspicious("http://collector:4318") is None
+@pytest.mark.parametrize(
+    ("endpoint", "environment", "said"),
+    [
+        ("http://collector:4317", {}, "gRPC"),
+        (None, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317"}, "4318"),
+        ("collector:4318", {}, "no URL"),
+        ("http://collector:port", {}, "no URL"),
+        ("http://collector:4318", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "asks for grpc"),
+        ("http://collector:4318", {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, None),
+        ("http://collector:4318", {}, None),
+        ("https://collector/otlp/v1/traces", {}, None),
+    ],
+)
+def test_what_cannot_work_is_named_the_port_that_speaks_grpc_first(
+    endpoint: str | None,
+    environment: dict[str, str],
+    said: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (*export._ENDPOINTS, *export._PROTOCOLS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = export.suspicious(endpoint)
+    assert found is None if said is None else said in (found or "")
+
+
+def test_exporters_that_there_are_none_of_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console, otlp")
+    assert export.unspoken() == ["console"]
+
+
+async def test_the_standard_variables_reach_the_request(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in export._ENDPOINTS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=blue")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+    telemetry, _ = make(export.otlp_exporter(None))
+    telemetry.count(REQUEST)
+    await telemetry.flush()
+    await telemetry.close()
+    assert collector.names() == ["tools/call x"]
+    assert collector.headers[0]["x-tenant"] == "blue"
+    assert collector.paths == {"/v1/traces"}

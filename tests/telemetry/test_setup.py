@@ -146,3 +146,32 @@ async def test_building_telling_rendering_and_closing_never_block_the_loop(
         await telemetry.render()
         await telemetry.flush()
         await telemetry.close()
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, {"service.name": "observant-host", "service.instance.id": "one"}),
+        ({"OTEL_SERVICE_NAME": "tools"}, {"service.name": "tools"}),
+        (
+            {"OTEL_RESOURCE_ATTRIBUTES": "service.name=a,deployment.environment=pro%20d, bad ,=x"},
+            {"service.name": "a", "deployment.environment": "pro d"},
+        ),
+        (
+            {"OTEL_RESOURCE_ATTRIBUTES": "service.name=a,service.instance.id=pod-1",
+             "OTEL_SERVICE_NAME": "b"},
+            {"service.name": "b", "service.instance.id": "pod-1"},
+        ),
+    ],
+)  # fmt: skip
+def test_the_standard_variables_say_who_is_speaking(
+    variables: dict[str, str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = setup.resource(version="1", instance="one")
+    assert expected.items() <= found.items()
+    assert found["observant_host.telemetry.schema"] == "1"
+    assert not {"bad", ""} & set(found)
