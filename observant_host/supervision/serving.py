@@ -96,7 +96,7 @@ class Serving:
         signals.expired.clear()
         listening = self._record.listening
         gap = listening.reading(self._record.listing)
-        heard = self._vitals.heard
+        heard, nth = self._vitals.heard, self._record.readings + 1
         async with anyio.create_task_group() as group:
             for over in (signals.late_modern, signals.lost, signals.condemned):
                 group.start_soon(_cancel_on, over, group.cancel_scope)
@@ -110,6 +110,7 @@ class Serving:
                 self._record.lists_read(trigger, told_in or self._around.telemetry.current())
                 if self._record.listing.complete:
                     listening.healed(gap, self._record.listing, life=self._life)
+                self._record.readings = nth  # before anybody sees it, and asks for the next
                 self._listed()
             except Unavailable:
                 pass  # the life ended meanwhile: `until_over` sees the same signal
@@ -117,7 +118,7 @@ class Serving:
         listing = self._record.listing
         if listing is not None and not listing.complete and heard == self._vitals.heard:
             self._vitals.take(Sign.QUIET_TIMEOUT)
-        self._record.readings += 1
+        self._record.readings = nth
         self._record.listed.set()
 
     def _listed(self) -> None:
