@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from observant_host.routing.call_result import CallResult
     from observant_host.supervision.examine import Examination
     from observant_host.supervision.peer_state import ServerView
+    from observant_host.telemetry.propagation import TraceContext
     from observant_host.timing.tasks import Signal
 
 
@@ -76,6 +77,7 @@ class Served(Protocol):
         *,
         deadline_s: float | None = None,
         principal: str | None = None,
+        parent: TraceContext | None = None,
     ) -> CallResult: ...
 
     async def get_prompt(
@@ -85,6 +87,7 @@ class Served(Protocol):
         *,
         deadline_s: float | None = None,
         principal: str | None = None,
+        parent: TraceContext | None = None,
     ) -> CallResult: ...
 
     async def read_resource(
@@ -94,6 +97,7 @@ class Served(Protocol):
         server: str | None = None,
         deadline_s: float | None = None,
         principal: str | None = None,
+        parent: TraceContext | None = None,
     ) -> CallResult: ...
 
     async def act(

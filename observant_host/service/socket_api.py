@@ -13,6 +13,7 @@ from observant_host.decisions.catalogue_json import prompts_json, resources_json
 from observant_host.errors import CallError, HostError, InvalidCall
 from observant_host.service import views
 from observant_host.service.admin import JSON
+from observant_host.telemetry.propagation import parse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from observant_host.decisions.catalogue import Catalogue
     from observant_host.routing.call_result import CallResult
     from observant_host.service.served import Served
+    from observant_host.telemetry.propagation import TraceContext
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -161,7 +163,11 @@ class _Api:
         return await _called(
             body.name,
             self._host.call_tool(
-                body.name, body.arguments, deadline_s=body.deadline_s, principal=who
+                body.name,
+                body.arguments,
+                deadline_s=body.deadline_s,
+                principal=who,
+                parent=_trace(request),
             ),
         )
 
@@ -172,7 +178,11 @@ class _Api:
         return await _called(
             body.name,
             self._host.get_prompt(
-                body.name, body.arguments, deadline_s=body.deadline_s, principal=who
+                body.name,
+                body.arguments,
+                deadline_s=body.deadline_s,
+                principal=who,
+                parent=_trace(request),
             ),
         )
 
@@ -183,7 +193,11 @@ class _Api:
         return await _called(
             body.uri,
             self._host.read_resource(
-                body.uri, server=body.server, deadline_s=body.deadline_s, principal=who
+                body.uri,
+                server=body.server,
+                deadline_s=body.deadline_s,
+                principal=who,
+                parent=_trace(request),
             ),
         )
 
@@ -243,6 +257,11 @@ async def _body(request: web.Request, kind: type[T], *, default: bytes = b"") ->
 def _principal(request: web.Request) -> str:
     said = request.headers.get(PRINCIPAL_HEADER, "socket")
     return "".join(c for c in said if c.isprintable())[:PRINCIPAL_CHARS] or "socket"
+
+
+def _trace(request: web.Request) -> TraceContext | None:
+    """The caller's trace, where it names one. Source: W3C Trace Context level 1, 3.2 and 3.3."""
+    return parse(request.headers.get("traceparent"), request.headers.get("tracestate"))
 
 
 def _json(body: bytes, *, status: int = 200) -> web.Response:
