@@ -68,17 +68,25 @@ def fault_of_unavailable(state: PeerState, cause: Cause | None) -> Fault:
 
 
 def certainty(
-    outcome: Outcome, *, delivery: Delivery, refused: bool, acts: bool, harmless: bool
+    outcome: Outcome,
+    *,
+    delivery: Delivery,
+    refused: bool,
+    begun: bool,
+    acts: bool,
+    harmless: bool,
 ) -> str:
     """What is certain about a failed call, for whoever decides whether to call again (often a
     model); "" where the error itself says it.
 
-    `refused`: the server turned it away before it did anything. `acts`: it calls a tool, the only
-    thing that may have effects; `harmless`: somebody says that this tool may be called twice.
+    `refused`: the server turned it away before it did anything. `begun`: it has answered an earlier
+    request of this call. `acts`: it calls a tool, the only thing that may have effects; `harmless`:
+    somebody says that this tool may be called twice.
     """
-    if outcome in ("unavailable", "timeout") and (delivery == "not_sent" or refused):
+    without_result = outcome in ("unavailable", "timeout")
+    if without_result and not begun and (delivery == "not_sent" or refused):
         return NOTHING
-    unanswered = outcome in ("unavailable", "timeout") and delivery == "sent_no_reply"
+    unanswered = without_result and (begun or delivery == "sent_no_reply")
     unusable = outcome == "invalid" and delivery != "not_sent"
     if not acts or not (unanswered or unusable):
         return ""

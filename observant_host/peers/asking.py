@@ -86,6 +86,7 @@ class Asking:
 
     async def within_time(self, work: Awaitable[T]) -> T:
         """The work's value. Raises CallTimeout when the call's time is over before."""
+        began = self.clock.monotonic()
         try:
             async with deadline(
                 max(0.0, self.latest - self.clock.monotonic()),
@@ -103,6 +104,8 @@ class Asking:
                 delivery="replied",
                 fault="caller",
             ) from passed
+        finally:
+            self._telemetry.spent_elsewhere(self.clock.monotonic() - began)
 
     async def _all(self, asked: Mapping[str, tuple[InputRequest, InputHandler]]) -> dict[str, Any]:
         return {key: await self._ask(request, by) for key, (request, by) in asked.items()}

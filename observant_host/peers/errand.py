@@ -102,5 +102,9 @@ class Errand:
         self.handlers = handlers
         self.witness = witness
 
+    def scope_at(self, now: float) -> DeadlineScope:
+        """Which deadline passes at `now`: the attempt's own, or the whole call's."""
+        return "call" if self.scope == "attempt" and now >= self.latest else self.scope
+
     def look(self, op: Operation, result: Raw) -> None:
         """Look at the result while its operation is still open. May raise InvalidResult."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
-    from observant_host.errors import CallError, DeadlineScope, Delivery
+    from observant_host.errors import CallError, Delivery
     from observant_host.peers.errand import Errand
     from observant_host.peers.notices import ProgressNote
     from observant_host.telemetry.facade import TraceContext
@@ -56,11 +56,6 @@ class OpenCall:
         if unsent and self.errand.witness is not None:
             self.errand.witness.delivery = "not_sent"
         return unsent
-
-    def scope_at(self, now: float) -> DeadlineScope:
-        """Which deadline passed: the attempt's own, or the whole call's."""
-        errand = self.errand
-        return "call" if errand.scope == "attempt" and now >= errand.latest else errand.scope
 
     def succeed(self, result: Raw) -> None:
         if not self.future.done():

@@ -43,10 +43,11 @@ class Overdue:
         if errand.expires > now:
             return
         late_s = now - errand.expires
+        scope = errand.scope_at(now)
         self._telemetry.count(
             DeadlineExpired(
                 peer=self._server,
-                scope=errand.scope,
+                scope=scope,
                 budget_ms=0.0,
                 elapsed_ms=late_s * 1000,
                 method=errand.method,
@@ -55,7 +56,7 @@ class Overdue:
         )
         raise CallTimeout(
             f"the time for {errand.method} was over before it could be sent to {self._server}",
-            scope=errand.scope,
+            scope=scope,
             delivery="not_sent",
             fault="host",
         )
@@ -71,7 +72,7 @@ class Overdue:
     def _fail(self, entry: Entry[OpenCall | Probe], call: OpenCall, *, now: float) -> None:
         delivery = self._take_back(entry.id, entry.method, call)
         waited = self._connects and delivery == "not_sent"
-        scope = "connect" if waited else call.scope_at(now)
+        scope = "connect" if waited else call.errand.scope_at(now)
         budget_s = entry.expires - call.began
         self._telemetry.count(
             DeadlineExpired(

@@ -16,7 +16,7 @@ from observant_host.decisions.terms import Reason
 from observant_host.errors import CallTimeout, RpcError, Unavailable
 from observant_host.peers.losses import SessionGone
 from observant_host.peers.probing import Probing
-from observant_host.telemetry.vocabulary import RetryScheduled
+from observant_host.telemetry.vocabulary import DeadlineExpired, RetryScheduled
 from observant_host.timing.tasks import Latch, spawn, wait_any
 
 if TYPE_CHECKING:
@@ -102,19 +102,33 @@ class Sessions:
 
     async def _renewed(self, renewal: Latch[bool], errand: Errand) -> None:
         life = self._life
-        left = errand.expires - life.clock.monotonic()
-        woken = await wait_any(life.clock, max(0.0, left), renewal, life.end_signal)
+        began = life.clock.monotonic()
+        left = max(0.0, errand.expires - began)
+        woken = await wait_any(life.clock, left, renewal, life.end_signal)
         if woken is None:
-            raise CallTimeout(
-                f"the call's time was over while {life.server.name} got a new session; "
-                "nothing was executed",
-                scope=errand.scope,
-                delivery="not_sent",
-            )
+            raise self._too_late(errand, left, life.clock.monotonic() - began)
         if woken is not renewal or not renewal.value:
             raise Unavailable(
                 f"{life.server.name} lost its session and got no new one; nothing was executed"
             )
+
+    def _too_late(self, errand: Errand, budget_s: float, elapsed_s: float) -> CallTimeout:
+        name = self._life.server.name
+        self._life.telemetry.count(
+            DeadlineExpired(
+                peer=name,
+                scope="connect",
+                budget_ms=budget_s * 1e3,
+                elapsed_ms=elapsed_s * 1e3,
+                method=errand.method,
+            ),
+            parent=errand.parent,
+        )
+        return CallTimeout(
+            f"the call's time was over while {name} got a new session; nothing was executed",
+            scope="connect",
+            delivery="not_sent",
+        )
 
     async def _renew(self, renewal: Latch[bool]) -> None:
         try:

@@ -65,7 +65,7 @@ class Again:
                 self._peer.retries.take(began)
             verdict = await self._wait(loss, delay_s)
         waited_s = self._clock.monotonic() - began
-        self._telemetry.spent_by_peer(waited_s)
+        self._telemetry.spent_elsewhere(waited_s)
         if isinstance(verdict, Denied):
             self._denied(verdict.reason, repeats=repeats)
             if verdict.reason is RetryDenial.DEADLINE and waited_s > 0:

@@ -43,7 +43,7 @@ MAX_NAME_TOLD: Final = 256
 class Routed(Witness):
     """Made for one call; `run` is awaited once. It is the witness of its own requests."""
 
-    __slots__ = ("_asked", "_began", "_clock", "_declared", "_expires", "_telemetry")
+    __slots__ = ("_asked", "_began", "_clock", "_declared", "_expires", "_telemetry", "_unsure")
 
     def __init__(self, asked: Asked, *, telemetry: Telemetry, clock: Clock) -> None:
         super().__init__()
@@ -53,6 +53,7 @@ class Routed(Witness):
         self._began = clock.monotonic()
         self._expires = None if asked.deadline_s is None else self._began + asked.deadline_s
         self._declared = False
+        self._unsure = False
 
     async def run(
         self, target: Target | CallError, peers: PeerLookup, params: Mapping[str, Any]
@@ -117,11 +118,19 @@ class Routed(Witness):
                     witness=self,
                 )
             except CallError as error:
+                self._take_note(error)
                 operation.note(cause=peer.status.cause)
                 again = again or self._again(peer, target)
                 if not await again.after(error, repeats=self.attempts > made):
                     raise
                 operation.note(cause=None)
+
+    def _take_note(self, error: CallError) -> None:
+        """An attempt that may have been executed stays so, whatever becomes of a later one."""
+        if self._unsure and error.outcome in ("unavailable", "timeout"):
+            error.delivery = "sent_no_reply"
+        self._unsure = self._unsure or error.delivery == "sent_no_reply"
+        self.delivery = error.delivery
 
     def _again(self, peer: RoutedPeer, target: Target) -> Again:
         server, asked = peer.server, self._asked
@@ -148,7 +157,8 @@ class Routed(Witness):
         said = certainty(
             error.outcome,
             delivery=error.delivery,
-            refused=isinstance(error, RateLimited) and not error.begun,
+            refused=isinstance(error, RateLimited) and error.delivery == "replied",
+            begun=error.begun,
             acts=self._asked.method == "tools/call",
             harmless=self._declared,
         )

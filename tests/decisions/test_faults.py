@@ -71,7 +71,7 @@ def test_who_is_to_blame_for_a_server_that_takes_no_calls(
 
 
 def said(outcome: Outcome, delivery: Delivery, **facts: bool) -> str:
-    facts = {"refused": False, "acts": True, "harmless": False, **facts}
+    facts = {"refused": False, "begun": False, "acts": True, "harmless": False, **facts}
     return certainty(outcome, delivery=delivery, **facts)
 
 
@@ -80,13 +80,13 @@ def said(outcome: Outcome, delivery: Delivery, **facts: bool) -> str:
 def test_nothing_executed_is_only_said_where_it_is_proven(
     outcome: Outcome, delivery: Delivery
 ) -> None:
-    for refused, acts, harmless in itertools.product((False, True), repeat=3):
-        told = said(outcome, delivery, refused=refused, acts=acts, harmless=harmless)
-        proven = delivery == "not_sent" or refused
+    for refused, begun, acts, harmless in itertools.product((False, True), repeat=4):
+        told = said(outcome, delivery, refused=refused, begun=begun, acts=acts, harmless=harmless)
+        proven = (delivery == "not_sent" or refused) and not begun
         assert (told == NOTHING) == (outcome in ("unavailable", "timeout") and proven)
         if told in (PERHAPS, HARMLESS):
             assert acts
-            assert delivery != "not_sent"
+            assert begun or delivery != "not_sent"
             assert (told == HARMLESS) == harmless
 
 

@@ -16,6 +16,7 @@ from observant_host.decisions.peer_states import PeerStatus
 from observant_host.decisions.retry_safety import AGAIN_S, PAUSE_S
 from observant_host.decisions.terms import Cause, PeerState
 from observant_host.errors import (
+    CallError,
     CallTimeout,
     InvalidCall,
     InvalidResult,
@@ -72,6 +73,10 @@ class Bench:
 
 def lost(delivery: Any = "not_sent", fault: Any = "peer") -> Unavailable:
     return Unavailable("the life ended", delivery=delivery, fault=fault)
+
+
+def limited(retry_after_s: float | None = 3.0, delivery: Any = "replied") -> RateLimited:
+    return RateLimited("it is busy", retry_after_s=retry_after_s, delivery=delivery)
 
 
 async def test_a_call_goes_to_its_owner_under_the_local_name() -> None:
@@ -463,11 +468,39 @@ async def test_a_servers_own_word_counts_only_where_it_is_trusted(*, trusted: bo
         await ended(bench, bench.router.call_tool("search"))
 
 
+@pytest.mark.parametrize(
+    "second",
+    [lost(), InLine(lost()), limited(1.0), CallTimeout("q", scope="queue", delivery="not_sent")],
+)
+async def test_what_may_have_been_executed_once_stays_so_whatever_becomes_of_the_retry(
+    second: Any,
+) -> None:
+    a = ScriptedPeer("a", lost("sent_no_reply"), second, *[lost()] * 3, **IDEMPOTENT)
+    bench = Bench(a)
+    with pytest.raises(CallError, match="it may have been executed") as caught:
+        await ended(bench, bench.router.call_tool("search"))
+    assert "nothing was executed" not in str(caught.value)
+    done = bench.routed()
+    assert isinstance(done.fact, RoutedCall)
+    assert done.fact.delivery != "not_sent"
+
+
+async def test_a_call_that_is_cancelled_while_its_server_is_waited_for_tells_how_far_it_got() -> (
+    None
+):
+    for error, delivery in ((lost(), "not_sent"), (lost("sent_no_reply"), "sent_no_reply")):
+        a = ScriptedPeer("a", error, **IDEMPOTENT)
+        bench = Bench(a)
+        task = asyncio.create_task(bench.router.call_tool("search"))
+        await bench.clock.settle()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        done = bench.routed()
+        assert isinstance(done.fact, RoutedCall)
+        assert (done.outcome, done.fact.delivery, done.fact.attempts) == ("cancelled", delivery, 1)
+
+
 # a server that limits its rate
-
-
-def limited(retry_after_s: float | None = 3.0, delivery: Any = "replied") -> RateLimited:
-    return RateLimited("it is busy", retry_after_s=retry_after_s, delivery=delivery)
 
 
 @pytest.mark.parametrize(("retry_after_s", "waited_s"), [(3.0, 3.0), (None, PAUSE_S)])

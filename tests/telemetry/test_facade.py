@@ -174,6 +174,16 @@ def test_waiting_for_a_place_is_the_calls_own() -> None:
     assert [event.attributes["wait_ms"] for event in told[1].events] == [500, 250]
 
 
+def test_time_that_a_call_waits_for_its_server_or_a_person_is_not_our_own_work() -> None:
+    telemetry, told = capturing()
+    telemetry.spent_elsewhere(1.0)
+    with telemetry.operation(REQUEST):
+        telemetry.spent_elsewhere(1.0)
+    with telemetry.operation(CALL):
+        telemetry.spent_elsewhere(0.5)
+    assert [done.inner_ns for done in told] == [0, 500_000_000]
+
+
 def test_events_of_one_operation_are_bounded() -> None:
     telemetry, told = capturing()
     with telemetry.operation(CALL) as op:
