@@ -81,7 +81,7 @@ class PeerView(msgspec.Struct, frozen=True):
     """What the catalogue needs to know of one configured server at one moment.
 
     `listing` is its last good listing of this run, or None. `settled`: listed, refused or failed
-    at least once in this run.
+    at least once in this run. `answers`: not known to be silent, though it is there.
     """
 
     name: str
@@ -91,6 +91,7 @@ class PeerView(msgspec.Struct, frozen=True):
     reason: str
     settled: bool
     listing: Listing | None
+    answers: bool = True
 
 
 class ToolEntry(msgspec.Struct, frozen=True):

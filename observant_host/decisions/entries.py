@@ -162,7 +162,7 @@ def names_of(assigned: Assigned, server: str, local_name: str) -> str:
 
 
 def is_routable(view: PeerView) -> bool:
-    return view.state in ROUTABLE
+    return view.state in ROUTABLE and view.answers
 
 
 def _api_names(canonical: Sequence[str], assigned: Assigned) -> Mapping[str, str]:

@@ -225,6 +225,7 @@ class PeerRecord:
             reason=self.status.reason,
             settled=self.settled,
             listing=self.listing,
+            answers=self.vitals.health is not Health.WEDGED,
         )
 
     def view(self) -> ServerView:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,10 +130,12 @@ def test_a_server_that_went_down_keeps_its_names_unroutable() -> None:
     assert after.version == before.catalogue.version + 1
 
 
-def test_a_degraded_server_takes_calls() -> None:
+def test_a_degraded_server_takes_calls_unless_it_is_silent() -> None:
     view = up("a", "x")
     degraded = PeerView("a", True, PeerState.DEGRADED, None, "", True, view.listing)
     assert catalogue(degraded).tools[0].routable
+    silent = msgspec.structs.replace(degraded, answers=False)
+    assert not catalogue(silent).tools[0].routable
 
 
 def test_a_server_that_has_not_listed_is_missing_and_its_name_waits_for_it() -> None:

@@ -39,6 +39,10 @@ async def time_out(host: Host, name: str, **arguments: Any) -> None:
         await host.call_tool(name, arguments, deadline_s=0.2)
 
 
+def routable(host: Host, server: str) -> bool:
+    return all(tool.routable for tool in host.catalogue.tools if tool.server == server)
+
+
 async def echoes(host: Host, name: str) -> bool:
     return (await host.call_tool(name, {"text": "x"}, deadline_s=10)).text == "x"
 
@@ -60,6 +64,8 @@ async def test_a_process_that_says_nothing_is_degraded_then_begun_again_and_no_o
         await time_out(host, "s/echo", text="x")
         silent = await until(host, "s", lambda view: view.state == "degraded")
         assert "it does not answer" in silent.detail
+        await eventually(lambda: not routable(host, "s"))
+        assert routable(host, "ok")
         assert silent.layers.transport == "failing"
         assert silent.layers.process == ("failing" if how == "stop" else "ok")
         assert ("SIGSTOP" in silent.detail) == (how == "stop")
@@ -69,6 +75,7 @@ async def test_a_process_that_says_nothing_is_degraded_then_begun_again_and_no_o
         assert not alive(pid(before))
         assert after.pid != before.pid
         assert await echoes(host, "s/echo")
+        await eventually(lambda: routable(host, "s"))
         assert [one.reason for one in facts(told, PeerRestart)] == ["unresponsive"]
         assert {one.peer for one in facts(told, HealthVerdict)} == {"s"}
         assert facts(told, HealthVerdict)[-1].verdict == "hopeless"
