@@ -163,6 +163,12 @@ class Acting(Reloading):
         peer, core = self._known_peer(name), self._running()
         return await examine(peer.server, core.around, principal=principal, reason=reason)
 
+    def recent_decisions(self) -> list[dict[str, Any]]:
+        """The last decisions of all servers and of the host, oldest first, from memory: also where
+        nothing is recorded, and while the disk takes nothing."""
+        flight = self._running().telemetry.flight
+        return flight.recent() if flight is not None else []
+
     async def explain(self, name: str, *, since_ns: int | None = None) -> list[dict[str, Any]]:
         """The decisions about this server, oldest first: objects of `explain --json`.
 

@@ -129,6 +129,14 @@ class HostClient:
         query = {"server": server} | ({"since": repr(since_s)} if since_s is not None else {})
         return await self._ask("GET", f"/api/v1/decisions?{urlencode(query)}")
 
+    async def recent(self) -> bytes:
+        """`{"recent": […]}`: the last decisions of all servers, from the host's memory."""
+        return await self._ask("GET", "/api/v1/decisions")
+
+    async def metrics(self) -> bytes:
+        """What `/metrics` shows now, as text."""
+        return await self._ask("GET", "/metrics")
+
     async def incidents(
         self, *, since_s: float, until_s: float, server: str | None = None
     ) -> bytes:

@@ -202,7 +202,10 @@ class _Api:
         )
 
     async def decisions(self, request: web.Request) -> web.Response:
-        name = request.query.get("server", "")
+        """About one `server` from the record; without it the last of all, from memory."""
+        name = request.query.get("server")
+        if name is None:
+            return _json(msgspec.json.encode({"recent": self._host.recent_decisions()}))
         found = await self._host.explain(name, since_ns=_moment_ns(request, "since"))
         return _json(views.decisions_json(name, found))
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from observant_host.telemetry.finished import Starter
+    from observant_host.telemetry.flight import FlightRecorder
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.vocabulary import Fact, HostLevel, PeerLevel, PeerSnapshot
 
@@ -213,7 +214,8 @@ def _blame(fact: RoutedCall, error: BaseException) -> RoutedCall:
 class Telemetry:
     """What the rest of the host talks to. Built by `telemetry.setup`.
 
-    losses: spans lost since the start by stream ("decisions", "traces", "otlp").
+    losses: spans lost since the start by stream ("decisions", "traces", "otlp"). flight: the last
+    decisions in memory, where they are kept.
     """
 
     def __init__(
@@ -226,9 +228,11 @@ class Telemetry:
         wall_ns: Callable[[], int] = time.time_ns,
         losses: Callable[[], Mapping[str, int]] = dict,
         rotate: Callable[[], None] | None = None,
+        flight: FlightRecorder | None = None,
     ) -> None:
         self._starter = starter
         self.losses = losses
+        self.flight = flight
         self._rotate = rotate
         self._sinks = tuple(sinks)
         self._routes: dict[type[Fact], tuple[Sink, ...]] = {}

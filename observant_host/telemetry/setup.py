@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.guard import Guarded
     from observant_host.telemetry.log_lines import StderrLines
     from observant_host.telemetry.logs import LogSink
+    from observant_host.telemetry.otlp_json import OtlpJson
     from observant_host.telemetry.recorder import Recorder
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.scrape import SelfReport
@@ -93,12 +94,16 @@ class _Parts:
         self._sinks["log"] = self._logs
 
     def add_record(self, state_dir: Path) -> None:
-        from observant_host.telemetry.otlp_json import OtlpJson
         from observant_host.telemetry.recorder import Recorder
 
-        encoder = OtlpJson(self._resource, version=self._version, cleaner=Cleaner(self._masker))
+        encoder = self._encoder()
         self._recorder = Recorder(state_dir, settings=self._settings, encoder=encoder)
         self._sinks["recorder"] = self._recorder
+
+    def _encoder(self) -> OtlpJson:
+        from observant_host.telemetry.otlp_json import OtlpJson
+
+        return OtlpJson(self._resource, version=self._version, cleaner=Cleaner(self._masker))
 
     def add_spans(self, *, configure_sdk: bool) -> None:
         from observant_host.telemetry.spans import SpanSink
@@ -137,6 +142,7 @@ class _Parts:
         )
 
     def telemetry(self) -> Telemetry:
+        from observant_host.telemetry.flight import FlightRecorder
         from observant_host.telemetry.guard import Guarded as Guard
         from observant_host.telemetry.metrics import MetricSink
 
@@ -144,14 +150,16 @@ class _Parts:
         metrics = MetricSink(version=self._version, report=lambda: self._report(guards))
         for name, sink in {**self._sinks, "metric": metrics}.items():
             guards[name] = Guard(sink, changed=self._sink_changed)
+        flight = FlightRecorder(encoder=self._encoder, cleaner=Cleaner(self._masker))
         closing = [self._export, self._recorder, self._logs, self._lines]
         return Telemetry(
             starter=self._starter,
-            sinks=list(guards.values()),
+            sinks=[*guards.values(), flight],
             metrics=metrics,
             closing=[one for one in closing if one is not None],
             losses=self._losses,
             rotate=self._recorder.rotate if self._recorder is not None else None,
+            flight=flight,
         )
 
     def _losses(self) -> dict[str, int]:
