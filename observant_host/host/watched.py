@@ -25,17 +25,25 @@ LOOK_S: Final = 2.0
 """Between two looks: a person does not wait for it, and hashing a few small files costs nothing."""
 
 
+LARGE_BYTES: Final = 1024 * 1024
+"""Hashing this takes a millisecond."""
+
+Stamp = tuple[int, int, int, int]
+"""Device, inode, time, size."""
+
+
 class Watched:
     """The files of one host. `look` says whether they changed and then stood still."""
 
     def __init__(self, known: Mapping[Path, str]) -> None:
         self._known = dict(known)
         self._last = self._known
+        self._large: dict[Path, tuple[Stamp, str]] = {}
 
     def look(self) -> bool:
         """Reads the files (in a thread). True once for each content that differs from the one
         known and was the same at the look before."""
-        found = digests(self._known)
+        found = {path: self._digest(path) for path in self._known}
         still, self._last = found == self._last, found
         if found == self._known or not still:
             return False
@@ -45,6 +53,25 @@ class Watched:
     def learn(self, known: Mapping[Path, str]) -> None:
         """The configuration was read: these are its files, with what was in them then."""
         self._known = self._last = dict(known)
+
+    def _digest(self, path: Path) -> str:
+        """A large file (a client's, with its history in it) is read again only where its inode,
+        size or time changed: else looking would be work."""
+        stamp = _stamp(path)
+        if stamp is None or stamp[-1] < LARGE_BYTES:
+            return digests([path])[path]
+        kept = self._large.get(path)
+        if kept is None or kept[0] != stamp:
+            kept = self._large[path] = stamp, digests([path])[path]
+        return kept[1]
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 async def follow(

@@ -160,3 +160,11 @@ async def test_a_changed_file_is_found_by_its_content(tmp_path, how) -> None:
         assert told["principal"] == "file"
         assert "add b" in told["detail"]
         await host.ready("b", generation=1)
+
+
+async def test_without_a_running_host_there_is_nothing_to_reload(tmp_path) -> None:
+    file = file_in(tmp_path)
+    file.write_text(config_of(tmp_path, {"a": {}}))
+    code, out, err = await command_line("reload", "-c", str(file))
+    assert (code, out) == (3, "")
+    assert "no host is running" in err

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from observant_host.config_files import digests
 from observant_host.errors import ConfigError, HostError
-from observant_host.host.watched import LOOK_S, Watched, follow
+from observant_host.host import watched
+from observant_host.host.watched import LARGE_BYTES, LOOK_S, Watched, follow
 from observant_host.timing.tasks import Signal
 from tests.support.clock import ManualClock
 
@@ -55,6 +56,20 @@ def test_swapped_links_are_a_change_and_a_vanished_file_is_one(tmp_path) -> None
     assert [files.look(), files.look()] == [False, True]
     (tmp_path / "data").unlink()
     assert [files.look(), files.look(), files.look()] == [False, True, False]
+
+
+def test_a_large_file_is_read_again_only_when_it_was_written(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "f"
+    file.write_text("x" * LARGE_BYTES)
+    files = Watched(digests([file]))
+    assert not files.look()
+    read: list[Path] = []
+    monkeypatch.setattr(watched, "digests", lambda some: read.extend(some) or digests(some))
+    assert not files.look()
+    assert read == []
+    file.write_text("y" * LARGE_BYTES)
+    assert [files.look(), files.look()] == [False, True]
+    assert read == [file]
 
 
 def test_what_was_read_meanwhile_is_no_change_any_more(tmp_path) -> None:
