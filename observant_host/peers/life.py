@@ -22,6 +22,7 @@ from observant_host.peers.open_call import OpenCall
 from observant_host.peers.outbox import Outbox
 from observant_host.peers.overdue import Overdue
 from observant_host.peers.pending import Pending
+from observant_host.peers.probe_writer import ProbeWriter
 from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
 from observant_host.peers.server_requests import ServerRequests
 from observant_host.peers.sessions import Sessions
@@ -30,7 +31,6 @@ from observant_host.telemetry.masking import Masker
 from observant_host.telemetry.vocabulary import Request, TransportConnect
 from observant_host.timing.deadline import Sweep
 from observant_host.transports.base import Outbound
-from observant_host.wire import legacy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -106,6 +106,14 @@ class Life:
         self._sweep = Sweep(clock, self._overdue.fail)
         self._drop = Drops(server.name, telemetry=telemetry, masker=self.masker)
         self._outbox = Outbox(transport, clock=clock, drop=self._drop)
+        self._asking = ProbeWriter(
+            self.probes,
+            self._outbox,
+            client_info=client_info,
+            capabilities=self._declared,
+            propagate=server.propagate != "none",
+            clock=clock,
+        )
         answers = ServerRequests(
             server.name,
             handlers=input_handlers,
@@ -332,39 +340,14 @@ class Life:
 
     def send_discover(self, version: str, *, trace: TraceContext | None) -> Probe:
         """Write a `server/discover`. Nothing is raised: what cannot be sent gets no answer."""
-        asking = ModernEra(
-            version=version,
-            client_info=self.client_info,
-            propagate=self.server.propagate != "none",
-        )
-        probe = self.probes.open(DISCOVER, version, now=self.clock.monotonic())
-        frame = asking.request(
-            probe.request_id,
-            probe.method,
-            None,
-            capabilities=self._declared,
-            trace=trace,
-            progress_token=None,
-        )
-        self._outbox.write(
-            frame, probe.method, version=version, request_id=probe.request_id, modern=True
-        )
-        return probe
+        return self._asking.discover(version, trace=trace)
 
     def send_initialize(self, version: str, *, renewal: bool = False) -> Probe:
         """Write the one `initialize` of this life; from now on legacy answering rules hold.
 
         `renewal`: for a new session of the era that stands.
         """
-        probe = self.probes.open(INITIALIZE, version, now=self.clock.monotonic(), renewal=renewal)
-        frame = legacy.initialize(
-            probe.request_id,
-            version=version,
-            capabilities=self._declared,
-            client_info=self.client_info,
-        )
-        self._outbox.write(frame, probe.method, request_id=probe.request_id)
-        return probe
+        return self._asking.initialize(version, renewal=renewal)
 
     # How the inbox is to read what comes (peers.inbox.Rules)
 

@@ -56,6 +56,27 @@ def test_what_nobody_has_is_said_with_its_exit_code(
     assert "prompts get NAME" in capsys.readouterr().err
 
 
+def test_a_call_that_may_have_been_executed_says_so_where_a_machine_reads_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *arguments = scripted(tools="kill")
+    file = tmp_path / "observant-host.toml"
+    file.write_text(
+        f"[host]\nstate_dir = {json.dumps(str(tmp_path / 'state'))}\n"
+        f"[servers.s]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n"
+    )
+    assert run(["call", "kill", "--json", "--config", str(file)]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert document["error"]["message"].endswith(
+        "; it may have been executed; do not simply repeat it"
+    )
+    assert (document["delivery"], document["attempts"], document["era"]) == (
+        "sent_no_reply",
+        1,
+        "modern",
+    )
+
+
 def test_every_kind_of_content_has_a_line() -> None:
     result = {
         "contents": [{"uri": "a", "text": "plain"}, {"uri": "b", "blob": "AAAA"}],

@@ -152,6 +152,25 @@ async def test_calls_in_line_when_their_server_dies_go_to_the_next_process(tmp_p
     assert {one.reason for one in facts(told, RetryScheduled)} == {"not_sent"}
 
 
+async def test_a_busy_principal_keeps_no_other_from_its_turn(tmp_path: Path) -> None:
+    host, _, ledger = counting(tmp_path, max_in_flight=1)
+    async with host:
+        first = host.call_tool("mark", {"token": "first", "end": "slow"}, principal="busy")
+        running = [asyncio.ensure_future(first)]
+        await ledger.has("first")
+        for number in range(40):
+            call = host.call_tool("mark", {"token": f"busy{number}"}, principal="busy")
+            running.append(asyncio.ensure_future(call))
+        await asyncio.sleep(0)
+        for name in ("one", "two"):
+            call = host.call_tool("mark", {"token": name}, principal="other")
+            running.append(asyncio.ensure_future(call))
+        await asyncio.gather(*running)
+    order = ledger.path.read_text().split()
+    assert order[:5] == ["first", "busy0", "one", "busy1", "two"]
+    assert order[5:] == [f"busy{number}" for number in range(2, 40)]
+
+
 async def test_a_tool_that_timed_out_is_not_called_again_and_says_so(tmp_path: Path) -> None:
     host, _, ledger = counting(tmp_path, **IDEMPOTENT)
     async with host:

@@ -1,0 +1,73 @@
+"""Writes the two requests that find out a server's era.
+
+They go out before there is an era, so each carries its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from observant_host.peers.eras import ModernEra
+from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
+from observant_host.wire import legacy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from observant_host.peers.outbox import Outbox
+    from observant_host.telemetry.facade import TraceContext
+    from observant_host.timing.clock import Clock
+    from observant_host.wire.envelope import ClientInfo
+
+
+class ProbeWriter:
+    """Of one life. Nothing is raised: what cannot be sent gets no answer."""
+
+    def __init__(
+        self,
+        probes: Probes,
+        outbox: Outbox,
+        *,
+        client_info: ClientInfo,
+        capabilities: Mapping[str, Any],
+        propagate: bool,
+        clock: Clock,
+    ) -> None:
+        self._probes = probes
+        self._outbox = outbox
+        self._client_info = client_info
+        self._capabilities = capabilities
+        self._propagate = propagate
+        self._clock = clock
+
+    def discover(self, version: str, *, trace: TraceContext | None) -> Probe:
+        """A `server/discover` at this version."""
+        asking = ModernEra(
+            version=version, client_info=self._client_info, propagate=self._propagate
+        )
+        probe = self._probes.open(DISCOVER, version, now=self._clock.monotonic())
+        frame = asking.request(
+            probe.request_id,
+            probe.method,
+            None,
+            capabilities=self._capabilities,
+            trace=trace,
+            progress_token=None,
+        )
+        self._outbox.write(
+            frame, probe.method, version=version, request_id=probe.request_id, modern=True
+        )
+        return probe
+
+    def initialize(self, version: str, *, renewal: bool) -> Probe:
+        """An `initialize` for this revision; `renewal`: of the session only."""
+        now = self._clock.monotonic()
+        probe = self._probes.open(INITIALIZE, version, now=now, renewal=renewal)
+        frame = legacy.initialize(
+            probe.request_id,
+            version=version,
+            capabilities=self._capabilities,
+            client_info=self._client_info,
+        )
+        self._outbox.write(frame, probe.method, request_id=probe.request_id)
+        return probe
