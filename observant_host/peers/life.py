@@ -111,7 +111,6 @@ class Life:
             self._outbox,
             client_info=client_info,
             capabilities=self._declared,
-            propagate=server.propagate != "none",
             clock=clock,
         )
         answers = ServerRequests(
@@ -340,7 +339,8 @@ class Life:
 
     def send_discover(self, version: str, *, trace: TraceContext | None) -> Probe:
         """Write a `server/discover`. Nothing is raised: what cannot be sent gets no answer."""
-        return self._asking.discover(version, trace=trace)
+        propagate = self.server.propagate != "none"
+        return self._asking.discover(version, trace=trace, propagate=propagate)
 
     def send_initialize(self, version: str, *, renewal: bool = False) -> Probe:
         """Write the one `initialize` of this life; from now on legacy answering rules hold.

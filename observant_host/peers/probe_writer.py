@@ -30,21 +30,17 @@ class ProbeWriter:
         *,
         client_info: ClientInfo,
         capabilities: Mapping[str, Any],
-        propagate: bool,
         clock: Clock,
     ) -> None:
         self._probes = probes
         self._outbox = outbox
         self._client_info = client_info
         self._capabilities = capabilities
-        self._propagate = propagate
         self._clock = clock
 
-    def discover(self, version: str, *, trace: TraceContext | None) -> Probe:
-        """A `server/discover` at this version."""
-        asking = ModernEra(
-            version=version, client_info=self._client_info, propagate=self._propagate
-        )
+    def discover(self, version: str, *, trace: TraceContext | None, propagate: bool) -> Probe:
+        """A `server/discover` at this version; `propagate` the trace."""
+        asking = ModernEra(version=version, client_info=self._client_info, propagate=propagate)
         probe = self._probes.open(DISCOVER, version, now=self._clock.monotonic())
         frame = asking.request(
             probe.request_id,
