@@ -98,17 +98,17 @@ VALUES = {
     ),
     ("calls_total", "outcome"): "ok tool_error rpc_error invalid unavailable timeout cancelled",
     ("calls_total", "fault"): "none caller peer host policy",
-    ("retries_total", "reason"): "not_sent input_round",
+    ("retries_total", "reason"): "not_sent lost input_round",
     ("retry_denied_total", "reason"): "not_idempotent budget deadline unavailable",
-    ("deadline_exceeded_total", "scope"): "queue probe attempt call list ack shutdown",
+    ("deadline_exceeded_total", "scope"): "queue connect probe attempt call list ack shutdown",
     (
         "restarts_by_reason_total",
         "reason",
-    ): "exit signal unresponsive memory silent late_modern_evidence connection_lost",
+    ): ("exit signal unresponsive memory silent late_modern_evidence connection_lost operator"),
     (
         "peer_transitions_total",
         "to",
-    ): "starting ready degraded backoff unavailable stopped",
+    ): "starting ready degraded backoff unavailable disabled stopped",
     ("telemetry_spans_total", "result"): "exported",
     ("telemetry_sink_up", "sink"): "span metric log recorder otlp",
     ("record_bytes", "stream"): "decisions traces",
@@ -125,13 +125,11 @@ VALUES_TO_COME = {
     ("era_decisions_by_reason_total", "reason"): (
         "auth_required forbidden rate_limited unreachable http_unavailable"
     ),
-    ("retries_total", "reason"): "lost header_mismatch session_lost rate_limited",
-    ("deadline_exceeded_total", "scope"): "connect",
+    ("retries_total", "reason"): "header_mismatch session_lost rate_limited",
     (
         "restarts_by_reason_total",
         "reason",
-    ): "protocol_violation reload operator",
-    ("peer_transitions_total", "to"): "disabled",
+    ): "protocol_violation reload",
     ("telemetry_spans_total", "result"): "failed dropped",
 }
 """What other transports, operators and faults of telemetry cause; no stdio scenario does."""
@@ -175,7 +173,7 @@ SPANS = {
 }
 
 ATTRIBUTES = {
-    "observant_host.peer.start": {"observant_host.peer.start.trigger": {"boot", "restart"}},
+    "observant_host.peer.start": {"observant_host.peer.start.trigger": {"boot", "restart", "wake"}},
     "observant_host.era.decide": {
         "observant_host.era.trigger": {"boot", "restart", "manual", "late_evidence"},
         "observant_host.era.expected": {True, False},
@@ -309,6 +307,8 @@ def test_every_span_of_a_server_names_it_and_no_series_names_what_a_server_merel
         "observant_host.catalogue.refresh",
         "observant_host.host.lifecycle",
         "observant_host.config.load",
+        "observant_host.loop.stalled",
+        "observant_host.telemetry.lost",
     }
     assert "_other" in told.values("observant_host_tool_calls_total", "tool")
     assert "new" not in told.values("observant_host_tool_calls_total", "tool")
