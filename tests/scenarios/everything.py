@@ -168,8 +168,10 @@ def _configure(host: Host) -> None:
     add(host, "hasty", {"tools": "mute"}, call_timeout_s=0.2)
     add(host, "narrow", {"tools": "slow"}, max_in_flight=1, queue_max=1, queue_timeout_s=2)
     add(host, "stuck", {"tools": "stall,echo"})
-    add(host, "never", {"tools": "slow"}, max_in_flight=1, retry_calls="never", **NEVER)
-    add(host, "short", {"tools": "slow"}, max_in_flight=1, **NEVER)
+    add(host, "queue", {"tools": "slow"}, max_in_flight=1, retry_calls="never", **NEVER)
+    twice = {"retry_calls": "idempotent", "idempotent_tools": ["kill"], **NEVER}
+    add(host, "twice", {"tools": "kill"}, **twice)
+    add(host, "late", {"tools": "kill", "start_delay": 1}, **twice)
     add(host, "leaving", {"tools": "slow"}, max_in_flight=1, **NEVER)
     add(host, "crashing", {"tools": "die,kill,close"})
     add(host, "hanging", {"tools": "echo,hush"}, probe_timeout_s=0.3, silent_restart_s=0.5)
@@ -231,22 +233,28 @@ async def _losses(host: Host, look: Any) -> None:
     await filling
     assert (await repeated).attempts == 2
 
-    async def lose(name: str, deadline_s: float) -> None:
+    async def lose(name: str) -> None:
         lost = asyncio.create_task(_fails(errors.Unavailable, call(f"{name}/slow", {"s": 30})))
         await _in_flight(host, name)
-        unsent = asyncio.create_task(
-            _fails(errors.Unavailable, call(f"{name}/slow", deadline_s=deadline_s))
-        )
+        unsent = asyncio.create_task(call(f"{name}/slow", deadline_s=30))
         await eventually(lambda: host.core.fleet.get(name).peer.gate.queued)
+        if name == "leaving":
+            await host.act(name, "hold", principal="ann")
         _kill(host, name)
         await lost
         if name == "leaving":
             await reach(host, name, "backoff")
             await look()
             await host.remove_server(name)
-        await unsent
+            await _fails(errors.Unavailable, unsent)
+        assert name == "leaving" or (await unsent).outcome == "ok"
 
-    await asyncio.gather(lose("never", 30), lose("short", 2), lose("leaving", 30))
+    await asyncio.gather(lose("queue"), lose("leaving"))
+    await _fails(errors.Unavailable, call("twice/kill"))  # whatever fails twice has no budget
+    await _fails(errors.CallTimeout, call("late/kill", deadline_s=0.5))
+    await host.act("twice", "retry", principal="ann")
+    await host.act("twice", "hold", principal="ann")
+    await _fails(errors.Unavailable, call("twice/kill"))  # nobody may start it
 
 
 async def _lives(host: Host) -> None:
@@ -267,6 +275,8 @@ async def _acts(host: Host) -> None:
     await host.probe("beta", principal="ann")
     await host.allow("allowed-later", principal="ann", reason="old but needed")
     await host.examine("refused", principal="ann")
+    await host.act("beta", "restart", principal="ann")
+    await host.act("deaf", "disable", principal="ann", reason="it is not needed")
 
 
 async def _rolled_back(folder: Path, told: Told, *, remember_modern: bool) -> None:
