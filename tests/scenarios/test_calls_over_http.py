@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from observant_host.errors import CallTimeout, InvalidResult, RpcError, Unavailable
-from observant_host.telemetry.vocabulary import PeerRestart, Request, RetryScheduled
+from observant_host.telemetry.vocabulary import PeerRestart, Request, RetryDenied, RetryScheduled
 from tests.scenarios.http import UNTOLD, add_url, asked
 from tests.support.hosts import PATIENCE_S, add, facts, quick_host, reach, until
 from tests.support.http_peer import Exchange, HttpPeer, answer
@@ -346,6 +346,27 @@ async def test_a_call_refused_for_its_headers_is_sent_once_more_after_a_new_list
     assert len(ids) == len(set(ids)) == 4
     assert peer.methods.count("tools/list") == 3
     assert [one.reason for one in facts(told, RetryScheduled)] == ["header_mismatch"] * 2
+
+
+async def test_a_server_that_refuses_all_headers_costs_no_more_than_its_budget_of_retries() -> None:
+    async def calls(exchange: Exchange) -> None:
+        error = {"code": -32020, "message": "wrong again"}
+        await exchange.json({"jsonrpc": "2.0", "id": exchange.id, "error": error}, 400)
+
+    behave, _ = modern(calls)
+    host, told = quick_host()
+    async with HttpPeer(behave) as peer:
+        add_url(host, "s", peer.url)
+        async with host:
+            supervisor = host.core.fleet.get("s")
+            assert supervisor is not None
+            while supervisor.retries.take(host.core.plan.clock.monotonic()):
+                pass
+            with pytest.raises(RpcError, match="-32020"):
+                await host.call_tool("t", {"zone": "eu"})
+    assert peer.methods.count("tools/call") == 1
+    assert peer.methods.count("tools/list") == 1
+    assert [one.reason for one in facts(told, RetryDenied)] == ["budget"]
 
 
 async def test_a_method_that_a_modern_server_does_not_know_is_unsupported_and_no_outage() -> None:
