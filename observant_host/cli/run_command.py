@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
+from observant_host.cli.black_box import black_box, dumping
 from observant_host.cli.limits import raise_open_files
 from observant_host.cli.options import command, config_option, pass_screen
 from observant_host.cli.session import Session
@@ -47,6 +48,7 @@ def run(screen: Screen, *, listen: str | None, config: Path | None) -> int:
 
     The first signal refuses new calls and waits for the open ones; the second ends at once. SIGHUP,
     `reload`, or a change of the file given by --config applies what changed in the configuration.
+    SIGUSR1 writes the last decisions to a file in the state folder.
     """
     from observant_host.host import Host
 
@@ -63,15 +65,16 @@ def run(screen: Screen, *, listen: str | None, config: Path | None) -> int:
     )
     host.reload_from(lambda: _as_spoken(session.read_again(), screen), now=session.loaded)
     screen.detail(f"configuration: {session.loaded.path}; state folder: {session.state_dir}")
-    asyncio.run(
-        serve_until_stopped(
-            host,
-            screen,
-            state_dir=session.state_dir,
-            loaded=config_loaded(session.loaded),
-            watch=session.explicit,
+    with black_box(host, screen, session.state_dir):
+        asyncio.run(
+            serve_until_stopped(
+                host,
+                screen,
+                state_dir=session.state_dir,
+                loaded=config_loaded(session.loaded),
+                watch=session.explicit,
+            )
         )
-    )
     return 0
 
 
@@ -129,7 +132,7 @@ async def serve_until_stopped(
 
     stop, hurry = stopping(screen, host)
     progress = Progress(screen, lambda: host.servers)
-    beside = tuple(tasks_beside(host, screen, stop, watch=watch))
+    beside = tuple(tasks_beside(host, screen, stop, state_dir=state_dir, watch=watch))
     addresses: dict[str, str] = {}
 
     def listening(at: dict[str, str]) -> None:
@@ -174,9 +177,11 @@ async def serve_until_stopped(
         await progress.wait()
 
 
-def tasks_beside(host: Host, screen: Screen, stop: Signal, *, watch: bool) -> Iterator[OwnerTask]:
-    """What `run` does besides serving: follow the configuration, say what the end waits for, and
-    reap what only process 1 can reap."""
+def tasks_beside(
+    host: Host, screen: Screen, stop: Signal, *, state_dir: Path, watch: bool
+) -> Iterator[OwnerTask]:
+    """What `run` does besides serving: follow the configuration, say what the end waits for, dump
+    the last decisions when asked, and reap what only process 1 can reap."""
     from observant_host.host.watched import follow
     from observant_host.supervision.orphans import adopts_orphans, reap_orphans
 
@@ -193,6 +198,7 @@ def tasks_beside(host: Host, screen: Screen, stop: Signal, *, watch: bool) -> It
             refused=lambda error: refused(screen, error),
         ),
     )
+    yield dumping(host, state_dir, clock=clock, loop=asyncio.get_running_loop())
     yield OwnerTask("draining", lambda over: tell_draining(over, stop, host=host, screen=screen))
     if adopts_orphans():
         yield OwnerTask(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -22,10 +23,11 @@ from observant_host.host.history import explain, incidents, purge_record
 from observant_host.host.reload import Reloading
 from observant_host.supervision.examine import Examination, examine
 from observant_host.supervision.peer_state import ServerView, iso
-from observant_host.telemetry.vocabulary import OperatorAct
+from observant_host.telemetry.vocabulary import HostLifecycle, OperatorAct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from observant_host.config import ServerConfig
     from observant_host.host.core import Core
@@ -168,6 +170,28 @@ class Acting(Reloading):
         nothing is recorded, and while the disk takes nothing."""
         flight = self._running().telemetry.flight
         return flight.recent() if flight is not None else []
+
+    def dump_decisions(self, folder: Path, why: str) -> Path | None:
+        """Write what `recent_decisions` tells to a file of OTLP JSON lines; blocks. None where the
+        host never opened. Raises OSError."""
+        core = self._core
+        if core is None or not core.opened.is_set() or core.telemetry.flight is None:
+            return None
+        return core.telemetry.flight.dump(folder, why)
+
+    async def dump_flight_recorder(self, folder: Path) -> Path | None:
+        """The same off the loop, with a log line that says where. Raises OSError."""
+        path = await asyncio.to_thread(self.dump_decisions, folder, "asked")
+        if path is not None:
+            self._running().telemetry.count(
+                HostLifecycle(what="flight_recorder_dumped", detail=str(path))
+            )
+        return path
+
+    @property
+    def black_box(self) -> Path | None:
+        """Where the last decisions are, if this host crashed."""
+        return self._core.black_box if self._core is not None else None
 
     async def explain(self, name: str, *, since_ns: int | None = None) -> list[dict[str, Any]]:
         """The decisions about this server, oldest first: objects of `explain --json`.

@@ -7,6 +7,7 @@ something changed, and ends all of it in reverse order. Others only signal it an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
 import secrets as tokens
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from observant_host.errors import SpawnFailed
+from observant_host.errors import HostError, SpawnFailed
 from observant_host.host.transports import Transports
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.peers.resource_cache import ResourceCache
@@ -109,6 +110,7 @@ class Core:
         self._lists_run_out_s = math.inf
         self._changed: set[str] = set()
         self._starts = StartGate(child_nofile=plan.child_nofile)
+        self.black_box: Path | None = None
         self._guardian: Guardian | None = None
         self._saves: Saver | None = None
 
@@ -118,6 +120,7 @@ class Core:
             async with AsyncExitStack() as stack:
                 await self._open(stack)
                 self.opened.set()
+                stack.push_async_exit(self._crashed)
                 stack.push_async_callback(self._end)
                 self.fleet.start()
                 await self._start_up(stop)
@@ -354,6 +357,19 @@ class Core:
                 trigger, context = listed
                 links += [Link(context, "triggered_by")] if context is not None else []
         return trigger, tuple(links[:MAX_LINKS])
+
+    async def _crashed(
+        self, _kind: object, error: BaseException | None, _traceback: object
+    ) -> None:
+        """A defect ends the host: what it decided last is kept beside the record."""
+        if not isinstance(error, Exception) or isinstance(error, HostError):
+            return
+        folder, flight = self.plan.state_dir, self.telemetry.flight
+        if folder is not None and flight is not None:
+            with contextlib.suppress(OSError):
+                self.black_box = await asyncio.to_thread(flight.dump, folder, "crash")
+        where = f"; its last decisions: {self.black_box}" if self.black_box else ""
+        self._say("crashed", f"{type(error).__name__}: {error}{where}")
 
     async def _end(self) -> None:
         self._say("stopping", "")
