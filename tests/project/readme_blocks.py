@@ -126,7 +126,14 @@ def _first_sentence(doc: str | None, name: str) -> str:
     return " ".join(doc.split()).replace("; ", ". ").split(". ")[0].rstrip(".")
 
 
+def alerts() -> str:
+    from tests.dashboards.alert_files import table
+
+    return table()
+
+
 BLOCKS = {
+    "alerts": alerts,
     "era": era,
     "era_http": era_http,
     "commands": commands,
