@@ -19,6 +19,7 @@ from observant_host.decisions.terms import Cause, Era, RestartReason, Trigger
 from observant_host.supervision.between import Next
 from observant_host.supervision.calling import Calling
 from observant_host.supervision.lives import Lives, with_revisions
+from observant_host.supervision.peer_state import SERVING
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ class Adopting(Calling):
     def adopt(self, server: ServerConfig, effects: Collection[str], *, drain_s: float) -> None:
         """Take new values into the life that goes on; a new life where its era is no longer
         allowed, or where none was chosen and more is allowed now."""
+        if self.record.leaving:  # it was to begin anew before: then with these values, too
+            self.begin_anew(server, drain_s=drain_s)
+            return
         self.configure(server)
         if Effect.ERA in effects and self._needs_another_round():
             self.begin_anew(server, drain_s=drain_s)
@@ -90,6 +94,7 @@ class Adopting(Calling):
     def configure(self, server: ServerConfig) -> None:
         """From now on everything reads this configuration; what was made by another stays."""
         self.server = self.record.server = server
+        self.record.leaving = False
         self.peer.configure(server)
         self.record.vitals.server = server
         self._rounds.judge()
@@ -128,7 +133,7 @@ class Adopting(Calling):
         """Route nothing more to the present life, let its calls finish, and end it."""
         self._asked_anew.clear()
         wanted = self._wanted or Wanted(self.server, 0.0)
-        self._route_no_more(wanted)  # a list that was just read may have made it routable again
+        self._route_no_more(wanted)
         await self._drained(wanted.drain_s, stop)
         wanted = self._wanted or wanted
         self._asked_anew.clear()
@@ -136,7 +141,8 @@ class Adopting(Calling):
 
     def _route_no_more(self, wanted: Wanted) -> None:
         why = ANEW if wanted.server is not None else "it left the configuration or is switched off"
-        serving, comes_back = self.peer.life is not None, wanted.server is not None
+        serving, comes_back = self.record.status.state in SERVING, wanted.server is not None
+        self.record.leaving = True
         # a fault of the peer's is what calls wait out
         self.peer.detach(f"{why}; its open calls may end", fault="peer" if comes_back else "policy")
         if serving and comes_back:

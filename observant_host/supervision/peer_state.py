@@ -118,6 +118,7 @@ class PeerRecord:
         # what a person switched off is waited for by nobody, but it keeps its names
         self.settled = not enabled
         self.generation = 0
+        self.leaving = False  # its life is ended by us as soon as its calls are over
         self.era = Era.UNKNOWN
         self.era_expected: bool | None = None
         self.version: str | None = None

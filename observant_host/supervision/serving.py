@@ -123,7 +123,7 @@ class Serving:
 
     def _listed(self) -> None:
         listing = self._record.listing
-        if listing is None or self._life.end is not None:
+        if listing is None or self._life.end is not None or self._record.leaving:
             return
         self._peer.attach(self._life)
         now = self._now()
@@ -274,7 +274,7 @@ class Serving:
 
     def _say_again(self) -> None:
         """Something other than the lists changed."""
-        if self._ready_at is not None:
+        if self._ready_at is not None and not self._record.leaving:
             self._say()
 
     def _may_list(self) -> bool:

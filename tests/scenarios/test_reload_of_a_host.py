@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from observant_host import Host, StdioServer
+from observant_host import Host, HttpServer, StdioServer
 from observant_host.config import HostConfig, HostSettings, ServerConfig, ServiceSettings
 from observant_host.errors import ConfigError, InvalidCall, Unavailable
 from observant_host.supervision.declared import declare
@@ -16,6 +16,7 @@ from tests.support.hosts import QUICK, add, facts, quick_host, reach, until
 from tests.support.peers import scripted
 from tests.support.processes import alive
 from tests.support.running import config_of
+from tests.support.serving import serving
 
 NONE: dict = {}
 
@@ -211,3 +212,34 @@ async def test_a_host_by_a_file_reads_it_again_with_its_variables_file(tmp_path)
         await reach(host, "a", "ready")
         assert b"second-value" in (await host.call_tool("env")).raw
         assert host.servers["a"].generation == 2
+
+
+async def test_another_endpoint_and_another_transport_are_new_lives_of_the_same_server() -> None:
+    async with serving(name="first") as first, serving(name="second") as second:
+        host, told = quick_host(config=config(server("a", launch=HttpServer(first.url))))
+        async with host:
+            await host.reload(config(server("a", launch=HttpServer(second.url))))
+            view = await reach(host, "a", "ready")
+            assert (view.server_info or {})["name"] == "second"
+            assert view.generation == 2
+            await host.reload(config(server("a")))
+            view = await reach(host, "a", "ready")
+            assert (view.transport, view.generation) == ("stdio", 3)
+            assert [one.reason for one in facts(told, PeerRestart)] == ["reload", "reload"]
+            assert not (await host.call_tool("echo", {"text": "x"})).is_error
+
+
+async def test_a_change_that_comes_while_its_server_is_on_its_way_out_is_not_lost() -> None:
+    slow = {"tools": "slow"}
+    host, told = quick_host(config=config(server("a", slow)))
+    async with host:
+        call = asyncio.create_task(host.call_tool("slow", {"s": 0.4}))
+        await _in_flight(host, "a")
+        await host.reload(config(server("a", {"tools": "slow,echo"})))
+        done = await host.reload(config(server("a", {"tools": "slow,echo"}, required=True)))
+        assert done.plan.named("update") == ("a",)
+        assert not (await call).is_error
+        view = await reach(host, "a", "ready")
+        assert (view.tools, view.generation) == (2, 2)
+        assert host.core.fleet.get("a").server.required  # type: ignore[union-attr]  # it is there
+        assert len(facts(told, PeerRestart)) == 1
