@@ -79,8 +79,8 @@ class Tools:
         return None
 
     def tool_hush(self, message, arguments):
-        self.text(message, "not a word more")
         self.hushed = True
+        self.text(message, "not a word more")
 
     def tool_eat(self, message, arguments):
         self.eaten = bytearray(os.urandom(1 << 20) * int(arguments.get("mb", 64)))
