@@ -184,14 +184,16 @@ def server_rollback(seen: Seen) -> Verdict | None:
         why = f"the server was version {seen.version_before} before and {seen.version_after} after"
         sure = seen.kind is not IncidentKind.OUTAGE
         return Verdict(name, Confidence.HIGH if sure else Confidence.MEDIUM, (why,))
-    if not seen.proven or seen.healed_modern or seen.kind is IncidentKind.OUTAGE:
+    if not seen.proven or seen.kind is IncidentKind.OUTAGE:
         return None
     codes = {one.get("rpc_code") for one in seen.evidence if one.get("step") == "discover"}
     if METHOD_NOT_FOUND in codes:
-        why = "it was modern before and now does not know server/discover, as old servers do not"
-        return Verdict(name, Confidence.MEDIUM, (why,))
-    if any(one.get("outcome") in _ANSWERED for one in seen.evidence):
-        why = "it was modern before and now answers server/discover as old servers do"
+        why = "it was modern before and then did not know server/discover, as old servers do not"
+        back = "; later it was modern again, in no other version that it tells of"
+        confidence = Confidence.LOW if seen.healed_modern else Confidence.MEDIUM
+        return Verdict(name, confidence, (why + back if seen.healed_modern else why,))
+    if not seen.healed_modern and any(one.get("outcome") in _ANSWERED for one in seen.evidence):
+        why = "it was modern before and then answered server/discover as old servers do"
         return Verdict(name, Confidence.LOW, (why,))
     return None
 

@@ -227,6 +227,7 @@ def test_of_several_pages_the_surest_counts() -> None:
         ({"kind": REFUSAL, "reason": "was_modern"}, MEDIUM),
         ({"kind": REFUSAL, "reason": "was_modern", "evidence": (piece(outcome="empty"),)}, LOW),
         ({}, MEDIUM),
+        ({"healed_modern": True}, LOW),
     ],
 )
 def test_a_server_that_became_another_was_rolled_back(
@@ -238,7 +239,7 @@ def test_a_server_that_became_another_was_rolled_back(
 @pytest.mark.parametrize(
     "more",
     [
-        {"healed_modern": True},
+        {"healed_modern": True, "evidence": (piece(outcome="empty"), OLD)},
         {"evidence": (piece(outcome="closed"), OLD)},
         {"proven": False},
     ],

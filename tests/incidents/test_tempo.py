@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from observant_host.incidents import tempo
 from observant_host.incidents.answer import Question, Sources, incidents
 from observant_host.incidents.otlp import spans_of_line
 from tests.incidents.test_week import EXPECTED, WEEK, by_name, classes
-from tests.incidents.week import SECOND, record_week
+from tests.incidents.week import SECOND, lines_of, record_week
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -99,12 +100,15 @@ def _batches(line: bytes) -> list[dict[str, Any]]:
     return parts
 
 
+def _lines(path: Path) -> list[bytes]:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines(keepends=True)
+
+
 @pytest.fixture
 async def stand_in(tmp_path: Path) -> AsyncIterator[tuple[str, StandIn]]:
     folders = await record_week(tmp_path)
-    stand_in = StandIn(
-        [line for one in folders for path in one.rglob("*.jsonl") for line in path.open("rb")]
-    )
+    stand_in = StandIn(lines_of(folders))
     app = web.Application()
     app.router.add_get("/tempo/api/search", stand_in.search)
     app.router.add_get("/tempo/api/traces/{id}", stand_in.trace)

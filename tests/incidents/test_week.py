@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from observant_host.incidents.answer import Question, Sources, incidents
-from tests.incidents.week import MONDAY, SECOND, record_week
+from tests.incidents.week import MONDAY, SECOND, lines_of, record_week
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,8 +114,7 @@ async def test_the_same_incident_has_the_same_name_wherever_it_is_read(
 async def test_a_collectors_files_of_all_hosts_say_the_same(
     folders: list[Path], tmp_path: Path
 ) -> None:
-    lines = [line for one in folders for path in one.rglob("*.jsonl") for line in path.open("rb")]
-    requests = [json.loads(line) for line in lines]
+    requests = [json.loads(line) for line in lines_of(folders)]
     batches = [requests[i : i + 50] for i in range(0, len(requests), 50)]
     written = b"".join(
         json.dumps(

@@ -5,6 +5,7 @@ What each host says is what a running host says in such a case: the same facts i
 
 from __future__ import annotations
 
+import gzip
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -237,6 +238,16 @@ class Recorded:
                 generation=self._life.get(server, 1),
             )
         )
+
+
+def lines_of(folders: list[Path]) -> list[bytes]:
+    """Every line of these records, rotated or not."""
+    found: list[bytes] = []
+    for folder in folders:
+        for path in sorted(folder.rglob("*.jsonl*")):
+            data = path.read_bytes()
+            found += (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines(True)
+    return found
 
 
 async def record_week(folder: Path) -> list[Path]:
