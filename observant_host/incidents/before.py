@@ -73,7 +73,12 @@ def _text(one: Moment, config: str) -> str:
             return ""
 
 
-_TOLD: Final = frozenset({"published", "listening", "stopping", "stopped", "guardian_lost"})
+_TOLD: Final = frozenset(
+    {
+        *("published", "listening", "stopping", "stopped", "guardian_lost"),
+        *("sink_down", "sink_up", "crashed", "crashed_before"),
+    }
+)
 
 
 def _last(stderr: str) -> str:

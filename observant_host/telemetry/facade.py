@@ -215,7 +215,8 @@ class Telemetry:
     """What the rest of the host talks to. Built by `telemetry.setup`.
 
     losses: spans lost since the start by stream ("decisions", "traces", "otlp"). flight: the last
-    decisions in memory, where they are kept.
+    decisions in memory, where they are kept. down: the sinks that take nothing now, and why ("" for
+    what is not known).
     """
 
     def __init__(
@@ -229,10 +230,12 @@ class Telemetry:
         losses: Callable[[], Mapping[str, int]] = dict,
         rotate: Callable[[], None] | None = None,
         flight: FlightRecorder | None = None,
+        down: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._starter = starter
         self.losses = losses
         self.flight = flight
+        self.down = down
         self._rotate = rotate
         self._sinks = tuple(sinks)
         self._routes: dict[type[Fact], tuple[Sink, ...]] = {}

@@ -70,6 +70,11 @@ class Recorder:
         return all(stream.up for stream in self._streams.values())
 
     @property
+    def trouble(self) -> str:
+        """What the disk said when it last refused, "" while it takes everything."""
+        return next((one.trouble for one in self._streams.values() if one.trouble), "")
+
+    @property
     def bytes_on_disk(self) -> dict[str, int]:
         return {name: stream.files.total_bytes for name, stream in self._streams.items()}
 
@@ -125,6 +130,7 @@ class _Stream:
     def __init__(self, name: str, files: StreamFiles, monotonic: Callable[[], float]) -> None:
         self.files = files
         self.lost = 0
+        self.trouble = ""
         self._durable = name == "decisions"
         self._limit = LINES_KEPT[name]
         self._monotonic = monotonic
@@ -157,10 +163,12 @@ class _Stream:
             return remaining
         try:
             self.files.append(self._lines, durable=self._durable)
-        except OSError:
+        except OSError as error:
+            self.trouble = error.strerror or type(error).__name__
             self._wait = min(LONGEST_WAIT_S, self._wait * 2) or FIRST_WAIT_S
             self._until = self._monotonic() + self._wait
             return self._wait
         self._lines = []
         self._wait = 0.0
+        self.trouble = ""
         return None

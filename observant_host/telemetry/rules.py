@@ -252,6 +252,9 @@ answers, and their calls fail with lines of their own.
 Source: MCP 2026-07-28 basic/transports/stdio (a server MUST NOT write anything else to stdout).
 """
 
+TROUBLES: Final = frozenset({"sink_down", "crashed", "crashed_before", "guardian_lost"})
+"""What a host says of itself that somebody should look at."""
+
 _KEYS: Final[dict[type[v.Fact], tuple[tuple[str, str], ...]]] = {}
 
 
@@ -360,6 +363,8 @@ def is_error(fact: v.Fact, outcome: str) -> bool:
             return True
         case v.TelemetryLost():
             return fact.spans > 0
+        case v.HostLifecycle():
+            return fact.what in TROUBLES
         case v.SubscriptionLost():
             return fact.reason not in (Loss.GRACEFUL, Loss.CANCELLED)
         case _:

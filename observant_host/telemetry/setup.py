@@ -160,6 +160,7 @@ class _Parts:
             losses=self._losses,
             rotate=self._recorder.rotate if self._recorder is not None else None,
             flight=flight,
+            down=lambda: self._down(guards),
         )
 
     def _losses(self) -> dict[str, int]:
@@ -178,9 +179,7 @@ class _Parts:
         if self._logs is not None:
             self._logs.notice("warning", event, **fields)
 
-    def _report(self, guards: dict[str, Guarded]) -> SelfReport:
-        from observant_host.telemetry.scrape import SelfReport
-
+    def _up(self, guards: dict[str, Guarded]) -> dict[str, bool]:
         sinks = {name: guard.up for name, guard in guards.items()}
         if self._recorder is not None:
             sinks["recorder"] = sinks["recorder"] and self._recorder.up
@@ -188,8 +187,17 @@ class _Parts:
             sinks["log"] = sinks["log"] and self._lines.up
         if self._export is not None:
             sinks["otlp"] = self._export.up
+        return sinks
+
+    def _down(self, guards: dict[str, Guarded]) -> dict[str, str]:
+        why = {"recorder": self._recorder.trouble} if self._recorder is not None else {}
+        return {name: why.get(name, "") for name, up in self._up(guards).items() if not up}
+
+    def _report(self, guards: dict[str, Guarded]) -> SelfReport:
+        from observant_host.telemetry.scrape import SelfReport
+
         return SelfReport(
-            sinks=sinks,
+            sinks=self._up(guards),
             spans=self._export.counts if self._export is not None else {},
             record_bytes=self._recorder.bytes_on_disk if self._recorder is not None else {},
             record_lost=self._recorder.lost if self._recorder is not None else {},

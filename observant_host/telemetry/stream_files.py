@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 SEGMENT_BYTES: Final = 16 * 1024 * 1024
 """A file is closed and compressed at this size: a second of work, and cheap to read back whole."""
+SEGMENT_S: Final = 86_400.0
+"""A file is closed after a day however small it is: days of retention are counted by files."""
 MAINTENANCE_S: Final = 3600.0
 """Age limits are looked at this often; sizes at each rotation."""
 DAY_S: Final = 86_400.0
@@ -51,6 +54,7 @@ class StreamFiles:
         self._size = 0
         self._others = 0
         self._checked_s = 0.0
+        self._began_s = 0.0
 
     @property
     def total_bytes(self) -> int:
@@ -75,9 +79,10 @@ class StreamFiles:
             os.ftruncate(self._fd, self._size)
             raise
         self._size += len(data)
-        if self._size >= self._segment:
+        now_s = self._wall_ns() / 1e9
+        if self._size >= self._segment or now_s - self._began_s > SEGMENT_S:
             self._rotate()
-        elif self._wall_ns() / 1e9 - self._checked_s > MAINTENANCE_S:
+        elif now_s - self._checked_s > MAINTENANCE_S:
             self._keep_within_limits()
 
     def close(self) -> None:
@@ -91,6 +96,7 @@ class StreamFiles:
         self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._size = os.fstat(self._fd).st_size
+        self._began_s = now / 1e9
         self._keep_within_limits()
 
     def _close(self) -> None:
@@ -99,17 +105,23 @@ class StreamFiles:
         self._fd, self._size, self._path = -1, 0, None
 
     def _rotate(self) -> None:
-        os.fsync(self._fd)
+        """The lines are written: what fails from here on must not have them written again."""
+        with contextlib.suppress(OSError):
+            os.fsync(self._fd)
         self._close()
         self._keep_within_limits()
 
     def _keep_within_limits(self) -> None:
-        """Compress what nobody writes to any more, then forget the oldest."""
+        """Compress what nobody writes to any more, then forget the oldest. What cannot be done now
+        (a full disk takes no compressed copy) is left to the next time."""
         self._checked_s = self._wall_ns() / 1e9
-        for path in self._finished():
-            if path.suffix == ".jsonl":
-                with contextlib.suppress(FileNotFoundError):  # a purge rewrote it meanwhile
+        with contextlib.suppress(OSError):
+            for path in self._finished():
+                if path.suffix == ".jsonl":
                     _compress(path)
+            self._forget()
+
+    def _forget(self) -> None:
         files = [(path, stat) for path in self._finished() if (stat := _stat(path)) is not None]
         self._others = sum(stat.st_size for _, stat in files)
         for path, stat in files:
@@ -158,21 +170,30 @@ def _held(path: Path) -> bool:
 def _compress(path: Path) -> None:
     """`x.jsonl` to `x.jsonl.gz`, with its times; the original goes once that is complete.
 
-    Holds the file meanwhile; what somebody else holds by now (a purge) is left to the next time.
+    Holds the file meanwhile; what somebody else holds by now (a purge) is left to the next time,
+    and so is what there is no room for.
     """
-    temporary = path.with_name(path.name + ".gz.tmp")
     with path.open("rb") as source:
         try:
             fcntl.flock(source, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
         stat = os.fstat(source.fileno())
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with (
-            os.fdopen(descriptor, "wb") as target,
-            gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=6) as zipped,
-        ):
-            shutil.copyfileobj(source, zipped, 1 << 20)
+        temporary = path.with_name(path.name + ".gz.tmp")
+        try:
+            _zip(source, temporary)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            return
         os.utime(temporary, ns=(stat.st_atime_ns, stat.st_mtime_ns))
         temporary.replace(path.with_name(path.name + ".gz"))
         path.unlink()
+
+
+def _zip(source: BinaryIO, target: Path) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    with (
+        os.fdopen(os.open(target, flags, 0o600), "wb") as file,
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6) as zipped,
+    ):
+        shutil.copyfileobj(source, zipped, 1 << 20)

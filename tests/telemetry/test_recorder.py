@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import json
 import os
 import resource
 import signal
 import stat
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from blockbuster import blockbuster_ctx
 
 from observant_host.config import TelemetrySettings
+from observant_host.telemetry import stream_files
 from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
@@ -280,3 +283,59 @@ def test_a_write_that_was_cut_off_leaves_no_torn_line(tmp_path: Path) -> None:
     stream.append([LINE], durable=False)
     assert path.read_bytes() == LINE * 2
     stream.close()
+
+
+def test_a_file_is_finished_after_a_day_however_small_it_is(tmp_path: Path) -> None:
+    now = [time.time_ns()]
+    stream = files(tmp_path, max_days=30.0, wall_ns=lambda: now[0])
+    stream.append([LINE], durable=True)
+    now[0] += 86_401 * 10**9
+    stream.append([LINE], durable=True)
+    (zipped,) = tmp_path.iterdir()
+    assert gzip.decompress(zipped.read_bytes()) == LINE * 2
+    stream.append([LINE], durable=True)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".gz", ".jsonl"]
+    stream.close()
+
+
+def test_what_was_written_is_not_written_again_where_there_is_no_room_to_compress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = files(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(stream_files.shutil, "copyfileobj", no_space)
+        for _ in range(10):
+            stream.append([LINE], durable=False)
+    left = sorted(tmp_path.iterdir())
+    assert [path.suffix for path in left] == [".jsonl", ".jsonl"]
+    assert sum(path.stat().st_size for path in left) == 10 * 1024
+    stream.close()
+    again = files(tmp_path)
+    again.append([LINE], durable=False)
+    assert len(list(tmp_path.glob("*.gz"))) == 2
+    again.close()
+
+
+def no_space(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_line_that_a_crash_left_torn_is_kept_apart_from_what_follows(tmp_path: Path) -> None:
+    torn = tmp_path / "20000101T000000.000000000Z-1.jsonl"
+    torn.write_bytes(LINE + LINE[:100])
+    stream = files(tmp_path)
+    stream.append([LINE], durable=True)
+    stream.close()
+    (zipped,) = tmp_path.glob("*.gz")
+    assert gzip.decompress(zipped.read_bytes()) == LINE + LINE[:100]
+    assert [path.read_bytes() for path in tmp_path.glob("*.jsonl")] == [LINE]
+
+
+async def test_what_a_disk_never_took_is_counted_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "decisions").write_text("in the way")
+    telemetry, recorder = make(tmp_path)
+    telemetry.count(HostLifecycle(what="x"))
+    await telemetry.flush()
+    assert recorder.trouble == "File exists"
+    await telemetry.close()
+    assert recorder.lost == {"decisions": 1, "traces": 0}
