@@ -161,7 +161,7 @@ class _Build:
         listings = _digests(self._order, self._previous.listings)
         built = Catalogue(
             version=self._previous.version + 1,
-            digest=_digest(listings, tool_entries.kept, prompt_entries.kept),
+            digest=catalogue_digest(listings, tool_entries.kept, prompt_entries.kept),
             tools=tool_entries.kept,
             prompts=prompt_entries.kept,
             resources=resources.kept,
@@ -219,12 +219,12 @@ def _digests(
             old = known.get(view.name)
             unchanged = old is not None and old.listing is listing
             digests[view.name] = (
-                old if unchanged and old else ListingDigest(listing, _listing_digest(listing))
+                old if unchanged and old else ListingDigest(listing, listing_digest(listing))
             )
     return digests
 
 
-def _listing_digest(listing: Listing) -> str:
+def listing_digest(listing: Listing) -> str:
     """Over the bytes of every entry, each with its length, so that no two lists look alike."""
     digest = hashlib.sha256()
     for group in (listing.tools, listing.prompts, listing.resources):
@@ -236,7 +236,7 @@ def _listing_digest(listing: Listing) -> str:
     return digest.hexdigest()
 
 
-def _digest(
+def catalogue_digest(
     listings: Mapping[str, ListingDigest],
     tools: Sequence[entries.Named],
     prompts: Sequence[entries.Named],
