@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import gzip
 import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
@@ -98,11 +97,6 @@ def _batches(line: bytes) -> list[dict[str, Any]]:
                     span[key] = base64.b64encode(bytes.fromhex(span[key])).decode()
             span["kind"] = "SPAN_KIND_INTERNAL"
     return parts
-
-
-def _lines(path: Path) -> list[bytes]:
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines(keepends=True)
 
 
 @pytest.fixture
