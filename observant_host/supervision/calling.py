@@ -9,13 +9,11 @@ import msgspec
 from observant_host.decisions import retry_safety
 from observant_host.decisions.budget import RETRIES, Budget
 from observant_host.decisions.retry_safety import Denied, RetryReason
-from observant_host.decisions.terms import OUTAGES, PeerState
 from observant_host.errors import CallError, RpcError
 from observant_host.peers.peer import Peer
 from observant_host.supervision.peer_state import PeerRecord
 from observant_host.supervision.trail import Trail
 from observant_host.telemetry.vocabulary import RetryDenied, RetryScheduled
-from observant_host.timing.tasks import wait_any
 from observant_host.wire.revisions import HEADER_MISMATCH
 
 if TYPE_CHECKING:
@@ -60,25 +58,9 @@ class Calling:
 
     @property
     def routable(self) -> bool:
+        """False from the very end of its life on, before anybody could take note of that."""
         life = self.peer.life
         return life is not None and life.end is None
-
-    async def routable_again(self, expires: float) -> bool:
-        """Wait until calls can be routed to it, at most until `expires` (monotonic), and not where
-        only a person can bring that about."""
-        clock = self._around.clock
-        changed = self.record.changed
-        while self.peer.life is None and not self.done and not self._needs_a_person():
-            left = expires - clock.monotonic()
-            if left <= 0:
-                break
-            changed.clear()
-            await wait_any(clock, left, changed)
-        return self.peer.life is not None
-
-    def _needs_a_person(self) -> bool:
-        status = self.record.status
-        return status.state is PeerState.UNAVAILABLE and status.cause not in OUTAGES
 
     async def call(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -347,12 +348,14 @@ async def test_an_act_during_the_backoff_begins_the_next_life_at_once() -> None:
         assert stage.state[0] == "ready"
 
 
-async def test_whoever_waits_for_the_route_is_told_when_it_is_back_or_the_time_is_over() -> None:
+async def test_no_call_is_routed_to_a_life_that_has_just_ended() -> None:
     async with Stage(modern(), restart_initial_s=5) as stage:
-        assert await stage.peer.routable_again(stage.clock.monotonic())
+        assert stage.peer.routable
         stage.script.link.end("exit")
-        await stage.clock.settle()
-        assert not await stage.peer.routable_again(stage.clock.monotonic())
+        while stage.peer.peer.life is not None and stage.peer.peer.life.end is None:
+            await asyncio.sleep(0)
+        assert not stage.peer.routable
+        assert not await stage.peer.wake(stage.clock.monotonic())
 
 
 async def test_the_outcome_of_the_last_call_is_shown() -> None:
