@@ -122,9 +122,10 @@ class _Fold:
         if one.generation != self._generation or one.trigger == "boot":
             self._generation, self._life_modern = one.generation, False
         self._proven = self._proven or one.previous == "modern" or one.reason == "was_modern"
-        for lasting in (self._legacy, self._down):
-            if lasting is not None and one.selected != "modern":
-                lasting.decisions.append(one)
+        if self._legacy is not None and one.selected != "modern":
+            self._legacy.decisions.append(one)
+        if self._down is not None and one.selected == "unknown":
+            self._down.decisions.append(one)
         match one.selected:
             case "modern":
                 self._modern(one)
