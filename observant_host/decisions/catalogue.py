@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from observant_host.decisions.names import Grant
 from observant_host.decisions.terms import Cause, ExclusionReason, PeerState
+from observant_host.wire.messages import CacheScope
 from observant_host.wire.mirrored_headers import Mirrored
 
 EntryKind = Literal["tool", "prompt", "resource"]
@@ -63,7 +64,8 @@ class Listing(msgspec.Struct, frozen=True):
 
     `truncated` names the bound or trap that ended a list early (a sentence), else None.
     `complete` is False where a list failed and the last good one is kept. It was read at `read_s`
-    and is fresh until then by its server's own hint (both monotonic seconds).
+    and is fresh until then by its server's own hint (both monotonic seconds); `scope` says whether
+    everybody may be given what is kept of it.
     """
 
     server: str
@@ -75,6 +77,7 @@ class Listing(msgspec.Struct, frozen=True):
     complete: bool = True
     read_s: float = -math.inf
     fresh_until_s: float = math.inf
+    scope: CacheScope = "private"
 
 
 class PeerView(msgspec.Struct, frozen=True):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from observant_host.config import HostConfig, ServerConfig
+    from observant_host.decisions.catalogue import Catalogue
     from observant_host.decisions.names import Grants
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.told import OnLog
@@ -106,6 +107,7 @@ class Core:
         self.hurry = Signal()
         self.refreshed = Signal()
         self.dirty = Signal()
+        self.catalogue_followers: set[Callable[[Catalogue], object]] = set()
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
         self._lists_run_out_s = math.inf
         self._changed: set[str] = set()
@@ -249,6 +251,7 @@ class Core:
             startup_deadline_s=settings.startup_deadline_s,
             granted=remembered.grants,
             remember=keep,
+            on_change=self._swapped,
         )
         self.fleet = Fleet(self.around, tuple(plan.servers))
         self.sampler = Sampler(self.fleet, clock=plan.clock, on_error=self.around.broken)
@@ -280,6 +283,10 @@ class Core:
         self.plan = replace(self.plan, config=config)
         self.store.policy = config.host.collision_policy
         self.store.rename_grace_s = config.host.rename_grace_s
+
+    def _swapped(self, catalogue: Catalogue) -> None:
+        for told in tuple(self.catalogue_followers):
+            told(catalogue)
 
     def changed(self, name: str) -> None:
         """A peer's state or listing changed: merge soon."""

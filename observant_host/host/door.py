@@ -22,10 +22,10 @@ from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.tasks import OwnerTask, Signal, spawn, wait_any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Generator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
     from os import PathLike
 
-    from observant_host.decisions.catalogue import Catalogue
+    from observant_host.decisions.catalogue import Catalogue, Listing
     from observant_host.peers.input_handlers import InputHandler, Mode
     from observant_host.peers.told import OnLog
     from observant_host.telemetry.facade import Telemetry
@@ -273,6 +273,21 @@ class Host(Acting):
             return EMPTY
         await core.fresh(within_s)
         return core.store.current
+
+    def follow_catalogue(self, told: Callable[[Catalogue], object]) -> Callable[[], None]:
+        """Have `told(catalogue)` called, on the loop, after each change; it must neither block nor
+        raise. Returns what ends that. Raises Unavailable where the host does not run."""
+        followers = self._running().catalogue_followers
+        followers.add(told)
+        return lambda: followers.discard(told)
+
+    @property
+    def listings(self) -> Mapping[str, Listing | None]:
+        """What each enabled server listed last in this run, None where it has not."""
+        core = self._core
+        if core is None or not core.opened.is_set():
+            return {}
+        return {one.server.name: one.record.listing for one in core.fleet if one.server.enabled}
 
     # Looking
 

@@ -27,7 +27,7 @@ from observant_host.peers.eras import ModernEra
 from observant_host.peers.pages import ListBounds, Pages, read_pages
 from observant_host.schema_check import input_schema_problem
 from observant_host.wire import mirrored_headers
-from observant_host.wire.messages import ListKey
+from observant_host.wire.messages import CacheScope, ListKey
 from observant_host.wire.revisions import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
@@ -105,12 +105,14 @@ class _Growing:
         self._marks: list[str] = []
         self._complete = True
         self._fresh_until: list[float] = []
+        self._scopes: set[CacheScope] = set()
 
     async def came(self, want: _Want, pages: Pages) -> None:
         """All that came of one list; a mark where it ended early."""
         if pages.truncated is not None:
             self._marks.append(pages.truncated)
         self._fresh_until.append(pages.fresh_until_s)
+        self._scopes.add(pages.scope)
         kept, excluded = await self._sifted(want.key, pages.items)
         self._kept[want.key] = kept
         self._excluded.extend(excluded)
@@ -186,6 +188,7 @@ class _Growing:
             complete=self._complete,
             read_s=self._clock.monotonic(),
             fresh_until_s=first_to_expire(self._fresh_until),
+            scope="public" if self._scopes == {"public"} else "private",
         )
 
 

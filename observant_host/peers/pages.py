@@ -17,7 +17,7 @@ from msgspec import Raw
 from observant_host.decisions.freshness import first_to_expire, fresh_until
 from observant_host.errors import CallTimeout, InvalidResult, RpcError
 from observant_host.peers.errand import Errand
-from observant_host.wire.messages import ListKey, Page, parse_page, peek
+from observant_host.wire.messages import CacheScope, ListKey, Page, parse_page, peek
 from observant_host.wire.revisions import INVALID_PARAMS
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Pages(msgspec.Struct, frozen=True):
     items: tuple[Raw, ...]
     truncated: str | None = None
     fresh_until_s: float = math.inf
+    scope: CacheScope = "private"
 
 
 class _CursorLost(Exception):
@@ -82,10 +83,11 @@ class _Reading:
         self._parent = parent
         self._expires = life.clock.monotonic() + bounds.seconds
         self._fresh_until: list[float] = []
+        self._scopes: set[CacheScope] = set()
 
     async def run(self, *, restart: bool) -> Pages:
         items: list[Raw] = []
-        self._fresh_until = []
+        self._fresh_until, self._scopes = [], set()
         seen: set[str] = set()
         cursor: str | None = None
         for number in range(1, self._bounds.pages + 1):
@@ -126,13 +128,15 @@ class _Reading:
         if self._life.era is not None and self._life.era.name == "modern":
             now = self._life.clock.monotonic()
             self._fresh_until.append(fresh_until(now, errand.found.ttl_ms))
+            self._scopes.add(errand.found.cache_scope)
         return errand.found
 
     def _early(self, items: list[Raw], why: str) -> Pages:
         return self._pages(items, f"{self._method} ended after {len(items)} entries: {why}")
 
     def _pages(self, items: list[Raw], truncated: str | None = None) -> Pages:
-        return Pages(tuple(items), truncated, first_to_expire(self._fresh_until))
+        scope: CacheScope = "public" if self._scopes == {"public"} else "private"
+        return Pages(tuple(items), truncated, first_to_expire(self._fresh_until), scope)
 
 
 class _PageErrand(Errand):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
 
     from msgspec import Raw
 
     from observant_host.config import HostConfig
-    from observant_host.decisions.catalogue import Catalogue
+    from observant_host.decisions.catalogue import Catalogue, Listing
     from observant_host.incidents.purge import Purged
+    from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
     from observant_host.supervision.examine import Examination
     from observant_host.supervision.peer_state import ServerView
-    from observant_host.telemetry.propagation import TraceContext
+    from observant_host.telemetry.facade import Telemetry
     from observant_host.timing.tasks import Signal
 
 
@@ -35,6 +37,12 @@ class Served(Protocol):
 
     @property
     def draining(self) -> bool: ...
+
+    @property
+    def telemetry(self) -> Telemetry: ...
+
+    @property
+    def listings(self) -> Mapping[str, Listing | None]: ...
 
     @property
     def servers(self) -> Mapping[str, ServerView]: ...
@@ -74,31 +82,43 @@ class Served(Protocol):
         self,
         name: str,
         arguments: Mapping[str, Any] | Raw | None = None,
-        *,
-        deadline_s: float | None = None,
-        principal: str | None = None,
-        parent: TraceContext | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult: ...
 
     async def get_prompt(
         self,
         name: str,
         arguments: Mapping[str, str] | Raw | None = None,
-        *,
-        deadline_s: float | None = None,
-        principal: str | None = None,
-        parent: TraceContext | None = None,
+        **options: Unpack[CallOptions],
     ) -> CallResult: ...
 
     async def read_resource(
+        self, uri: str, *, server: str | None = None, **options: Unpack[CallOptions]
+    ) -> CallResult: ...
+
+    async def complete(
+        self,
+        ref: Mapping[str, Any],
+        argument: Mapping[str, Any],
+        *,
+        context: Mapping[str, Any] | None = None,
+        server: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> CallResult: ...
+
+    async def subscribe_resource(
+        self, uri: str, callback: Callable[[str], object], *, server: str | None = None
+    ) -> None: ...
+
+    async def unsubscribe_resource(
         self,
         uri: str,
+        callback: Callable[[str], object] | None = None,
         *,
         server: str | None = None,
-        deadline_s: float | None = None,
-        principal: str | None = None,
-        parent: TraceContext | None = None,
-    ) -> CallResult: ...
+    ) -> None: ...
+
+    def follow_catalogue(self, told: Callable[[Catalogue], object]) -> Callable[[], None]: ...
 
     async def act(
         self,

@@ -251,6 +251,13 @@ _LISTED: Final = (
         *("mcp_method_name", "era", "error_type"),
         buckets=SEMCONV_BUCKETS,
     ),
+    _metric(
+        "mcp_server_operation_duration_seconds",
+        "histogram",
+        "Duration of MCP requests of agents as we served them (OpenTelemetry conventions).",
+        *("mcp_method_name", "era", "error_type"),
+        buckets=SEMCONV_BUCKETS,
+    ),
     # Lives.
     _metric(
         "peer_restarts_total",
@@ -362,6 +369,5 @@ NOT_YET_EMITTED: Final = (
     PREFIX + "http_requests_total",
     PREFIX + "auth_failures_total",
     PREFIX + "clients",
-    "mcp_server_operation_duration_seconds",
 )
 """Names that are spoken for: they appear with pins and the northbound service."""

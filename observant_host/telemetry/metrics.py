@@ -41,6 +41,7 @@ _OVERHEAD: Final = PREFIX + "overhead_seconds"
 _TOOL_CALLS: Final = PREFIX + "tool_calls_total"
 _TOOL_DURATION: Final = PREFIX + "tool_duration_seconds"
 _OPERATION: Final = "mcp_client_operation_duration_seconds"
+_SERVED: Final = "mcp_server_operation_duration_seconds"
 _ATTEMPTS: Final = PREFIX + "attempts_total"
 _OVERFLOW: Final = PREFIX + "label_overflow_total"
 
@@ -63,6 +64,7 @@ class MetricSink:
         self._handlers: Final[dict[type[v.Fact], Callable[[Any, Finished], None]]] = {
             v.RoutedCall: self._call,
             v.Request: self._request,
+            v.NorthboundRequest: self._northbound,
             v.ListenOpen: self._listen,
             v.GapHealed: self._gap,
             v.EraDecide: self._era,
@@ -142,6 +144,14 @@ class MetricSink:
             series(_ATTEMPTS, fact.peer).inc()
         elif fact.probe_outcome is not None:
             self._probe(fact, fact.probe_outcome, done)
+
+    def _northbound(self, fact: v.NorthboundRequest, done: Finished) -> None:
+        method = fact.method if fact.method in _KNOWN_METHODS else OTHER
+        error = done.error_type or ""
+        series = self._children.series(
+            _SERVED, method, fact.era, error if error in _KNOWN_ERRORS else OTHER
+        )
+        series.observe(done.duration_ns * _NS, done.context)
 
     def _listen(self, fact: v.ListenOpen, done: Finished) -> None:
         error = done.error_type or ""

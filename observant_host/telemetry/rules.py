@@ -123,6 +123,9 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
         group="call",
         keys={"name": PREFIX + "route.exposed_name", "local_name": PREFIX + "route.local_name"},
     ),
+    v.NorthboundRequest: Rule(
+        span="", kind="server", group="northbound", keys={"era": PREFIX + "client.era"}
+    ),
     v.CatalogueRefresh: Rule(
         span="observant_host.catalogue.refresh",
         log="catalogue_refreshed",
@@ -315,7 +318,7 @@ def attribute(name: str, key: str, value: object) -> Value | None:
 
 def extra_attributes(fact: v.Fact) -> dict[str, Value]:
     """The conventions' own name of what is called: local on a request, exposed on a call."""
-    if isinstance(fact, v.Request):
+    if isinstance(fact, v.Request | v.NorthboundRequest):
         return _target(fact.method, fact.target)
     if isinstance(fact, v.RoutedCall):
         return _target(fact.method, fact.name) if fact.method in _TARGET_KEYS else {}

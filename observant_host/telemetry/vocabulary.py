@@ -127,6 +127,23 @@ class RoutedCall(Fact, frozen=True, kw_only=True):
     cause: str | None = None
 
 
+class NorthboundRequest(Fact, frozen=True, kw_only=True):
+    """One request of an agent to us. Span name: the method, and the tool or prompt if there is one
+    (never a URI). `era` is the client's, `client_name` and `client_version` what it says it is.
+    """
+
+    method: str
+    era: str = "unknown"
+    version: str | None = None
+    target: str | None = None
+    request_id: str = ""
+    principal: str | None = None
+    client_name: str | None = None
+    client_version: str | None = None
+    rpc_code: int | None = None
+    http_status: int | None = None
+
+
 class CatalogueRefresh(Fact, frozen=True, kw_only=True):
     peer: str
     trigger: str

@@ -1,0 +1,208 @@
+"""Calls of one caller, put through to the servers that own what is called.
+
+What a caller may see is all that it may call. Its progress token and log level stay here: the
+server gets its own, and what it tells comes back under the caller's.
+
+Source: MCP 2026-07-28 server/tools, server/prompts, server/resources, server/utilities/completion,
+basic/patterns/progress.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Raw
+
+from observant_host.decisions.northbound import Refusal
+from observant_host.decisions.northbound_errors import refusal_of
+from observant_host.decisions.routes import (
+    NotListed,
+    Unknown,
+    find_prompt,
+    find_resource,
+    find_tool,
+)
+from observant_host.errors import CallError, InvalidCall
+from observant_host.peers.input_handlers import NO_HANDLERS
+from observant_host.routing.refusals import no_route
+from observant_host.service.mcp.outlet import error_of, notification
+from observant_host.service.mcp.results import complete, contents, failed
+from observant_host.wire.revisions import INVALID_PARAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from observant_host.decisions.northbound import Question
+    from observant_host.decisions.slices import Slice
+    from observant_host.routing.asked import CallOptions
+    from observant_host.routing.call_result import CallResult
+    from observant_host.service.callers import Caller
+    from observant_host.service.mcp.lists import Lists
+    from observant_host.service.mcp.outlet import Outlet, Response
+    from observant_host.service.served import Served
+    from observant_host.telemetry.facade import Operation
+
+    Serve = Callable[[Question, Caller, Outlet, Operation], Awaitable[Response]]
+
+NO_ARGUMENTS: Final = Raw(b"{}")
+
+
+class Calls:
+    """`by_method` is the table of what is served here."""
+
+    def __init__(self, host: Served, lists: Lists) -> None:
+        self._host = host
+        self._lists = lists
+        self.by_method: Mapping[str, Serve] = {
+            "tools/call": self.call_tool,
+            "prompts/get": self.get_prompt,
+            "resources/read": self.read_resource,
+            "completion/complete": self.complete,
+        }
+
+    async def call_tool(
+        self, question: Question, caller: Caller, out: Outlet, op: Operation
+    ) -> Response:
+        name = question.text("name")
+        if name is None:
+            return _lacks(question, "name", "a string")
+        options = self._options(question, caller, out, op)
+        arguments = question.params.get("arguments", NO_ARGUMENTS)
+        try:
+            self._check_name(name, caller.slice, "tool")
+            result = await self._host.call_tool(name, arguments, **options)
+        except CallError as error:
+            refusal = refusal_of(error, method="tools/call")
+            op.end_as(error.outcome, error.error_type)
+            return failed(question.id, error) if refusal is None else error_of(question.id, refusal)
+        if result.is_error:
+            op.end_as("tool_error", "tool_error")
+        return complete(question.id, result)
+
+    async def get_prompt(
+        self, question: Question, caller: Caller, out: Outlet, op: Operation
+    ) -> Response:
+        name = question.text("name")
+        if name is None:
+            return _lacks(question, "name", "a string")
+        options = self._options(question, caller, out, op)
+        arguments = question.params.get("arguments", NO_ARGUMENTS)
+
+        async def call() -> CallResult:
+            self._check_name(name, caller.slice, "prompt")
+            return await self._host.get_prompt(name, arguments, **options)
+
+        return await _answered(question, call, complete)
+
+    async def read_resource(
+        self, question: Question, caller: Caller, out: Outlet, op: Operation
+    ) -> Response:
+        uri = question.text("uri")
+        if uri is None:
+            return _lacks(question, "uri", "a string")
+        options = self._options(question, caller, out, op)
+        options.pop("handlers")  # with any, nothing that was kept is used
+
+        async def call() -> CallResult:
+            self._check_uri(uri, caller.slice)
+            return await self._host.read_resource(uri, **options)
+
+        def shape(request_id: int | str, result: CallResult) -> Response:
+            return contents(request_id, result, private=not caller.slice.is_whole)
+
+        return await _answered(question, call, shape, data={"uri": uri})
+
+    async def complete(
+        self, question: Question, caller: Caller, out: Outlet, op: Operation
+    ) -> Response:
+        ref, argument = question.value("ref"), question.value("argument")
+        if not isinstance(ref, dict) or not isinstance(argument, dict):
+            return _lacks(question, "ref` and `argument", "objects")
+        context = question.value("context")
+        options = self._options(question, caller, out, op)
+
+        async def call() -> CallResult:
+            if ref.get("type") == "ref/prompt":
+                self._check_name(str(ref.get("name")), caller.slice, "prompt")
+            elif isinstance(ref.get("uri"), str):
+                self._check_uri(ref["uri"], caller.slice)
+            return await self._host.complete(
+                ref, argument, context=context if isinstance(context, dict) else None, **options
+            )
+
+        return await _answered(question, call, complete)
+
+    def _options(
+        self, question: Question, caller: Caller, out: Outlet, op: Operation
+    ) -> CallOptions:
+        """What goes with the call. Without handlers nothing is declared for it southbound."""
+        meta = question.meta
+        options: CallOptions = {
+            "principal": caller.principal,
+            "parent": op.context,
+            "handlers": NO_HANDLERS,
+        }
+        if meta.progress_token is not None:
+            options["on_progress"] = _progress_to(out, meta.progress_token)
+        if meta.log_level is not None:
+            options["log_level"] = meta.log_level
+        if meta.others:
+            options["meta"] = meta.others
+        return options
+
+    def _check_name(self, name: str, part: Slice, kind: Any) -> None:
+        """Raises InvalidCall where the caller's slice has no such thing. The host's own catalogue
+        tells of the rest, who is missing included."""
+        if part.is_whole:
+            return
+        catalogue = self._lists.seen_by(part)
+        found = find_tool(catalogue, name) if kind == "tool" else find_prompt(catalogue, name)
+        if isinstance(found, Unknown):
+            raise no_route(found, kind, catalogue)
+        if isinstance(found, NotListed) and not part.has_server(found.server):
+            raise InvalidCall(f"no {kind} is called {name[:128]!r}", unknown=True)
+
+    def _check_uri(self, uri: str, part: Slice) -> None:
+        if not part.is_whole:
+            catalogue = self._lists.seen_by(part)
+            found = find_resource(catalogue, uri)
+            listed = any(one.uri == uri for one in catalogue.resources)
+            if isinstance(found, Unknown) and not listed:
+                raise no_route(found, "resource", catalogue)
+
+
+async def _answered(
+    question: Question,
+    call: Callable[[], Awaitable[CallResult]],
+    shape: Callable[[int | str, CallResult], Response],
+    *,
+    data: Any = None,
+) -> Response:
+    """The response to what has no `isError`. `data` says what was not found."""
+    try:
+        result = await call()
+    except CallError as error:
+        refusal = refusal_of(error, method=question.method)
+        assert refusal is not None  # noqa: S101 - only tools have failures that are results
+        if isinstance(error, InvalidCall) and error.unknown and data is not None:
+            refusal = Refusal(refusal.code, refusal.message, data)
+        return error_of(question.id, refusal)
+    return shape(question.id, result)
+
+
+def _progress_to(
+    out: Outlet, token: int | str
+) -> Callable[[float, float | None, str | None], None]:
+    def told(progress: float, total: float | None, message: str | None) -> None:
+        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        out.notify(notification("notifications/progress", params))
+
+    return told
+
+
+def _lacks(question: Question, what: str, kind: str) -> Response:
+    return error_of(question.id, Refusal(INVALID_PARAMS, f"`{what}` must be {kind}"))

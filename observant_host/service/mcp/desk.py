@@ -1,0 +1,167 @@
+"""The counter where agents are served: one request of one caller in, its answers out.
+
+It knows no transport and no session: HTTP of both eras and stdio put their requests here. A request
+is cancelled by cancelling the task that awaits `answer`; the southbound call ends with it.
+
+Source: MCP 2026-07-28 basic/index, server/*; OpenTelemetry semantic conventions for MCP, Server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from observant_host.decisions.northbound import (
+    Question,
+    Refusal,
+    at_the_door,
+    method_of,
+    read_request,
+)
+from observant_host.service.mcp.announced import capabilities_of, discovered
+from observant_host.service.mcp.calls import Calls
+from observant_host.service.mcp.feed import Feed
+from observant_host.service.mcp.listening import Listening
+from observant_host.service.mcp.lists import LISTS, Lists
+from observant_host.service.mcp.outlet import Response, error_of
+from observant_host.telemetry.propagation import Link, parse
+from observant_host.telemetry.vocabulary import NorthboundRequest
+from observant_host.wire.revisions import METHOD_NOT_FOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from observant_host.decisions.northbound import Era
+    from observant_host.service.callers import Caller
+    from observant_host.service.mcp.listening import Subscription
+    from observant_host.service.mcp.outlet import Outlet
+    from observant_host.service.served import Served
+    from observant_host.telemetry.facade import Operation
+    from observant_host.telemetry.propagation import TraceContext
+    from observant_host.timing.clock import Clock
+    from observant_host.wire.jsonrpc import Id, Request
+    from observant_host.wire.mirrored_headers import Mirrored
+
+MAX_NAME_TOLD: Final = 256
+"""Characters of a called name, or of a request's id, in telemetry: both can be anything."""
+
+
+class Desk:
+    """One for a running host. `lists` and `feed` are for those who serve other shapes of the same.
+
+    `close` ends every open subscription with its result; later ones are refused.
+    """
+
+    def __init__(self, host: Served, *, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+        self.lists = Lists(host, clock=clock)
+        self.feed = Feed(host)
+        self.listening = Listening(host, self.feed, self.lists, clock=clock)
+        self._calls = Calls(host, self.lists)
+
+    def capabilities(self, caller: Caller, *, era: Era = "modern") -> dict[str, Any]:
+        """What is announced to this caller."""
+        return capabilities_of(era=era)
+
+    def instructions(self, caller: Caller) -> str | None:
+        """One bounded line for each server whose things are missing."""
+        return self.lists.instructions(caller)
+
+    def mirrored(self, name: str, caller: Caller) -> tuple[Mirrored, ...]:
+        """The arguments of a tool that HTTP headers repeat, by the schema that we list."""
+        return self.lists.mirrored(name, caller)
+
+    async def answer(
+        self,
+        message: Request,
+        caller: Caller,
+        *,
+        era: Era,
+        version: str | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        out: Outlet,
+        around: TraceContext | None = None,
+    ) -> None:
+        """Read, serve, respond. `version` and `capabilities` are a legacy session's; a modern
+        request says both itself. `around` is a trace that the transport told of."""
+        read = read_request(message, era=era, version=version, capabilities=capabilities)
+        if isinstance(read, Refusal):
+            await self.refuse(message.id, message.method, read, out=out, era=era)
+        else:
+            await self.serve(read, caller, out=out, around=around)
+
+    async def serve(
+        self,
+        question: Question,
+        caller: Caller,
+        *,
+        out: Outlet,
+        around: TraceContext | None = None,
+    ) -> None:
+        """As `answer`, of a request that was read already."""
+        trace = question.meta.trace
+        parent = parse(trace.get("traceparent"), trace.get("tracestate"))
+        links = (Link(around, "carried_by"),) if around is not None and parent is not None else ()
+        fact = _fact(question, caller)
+        operation = self._host.telemetry.operation(fact, parent=parent or around, links=links)
+        with operation as op:
+            response = await self._response(question, caller, out, op)
+            if isinstance(response, Response):
+                _note(op, response)
+                await out.respond(response)
+                return
+        await out.respond(await response.until_over())  # no span lasts as long as a stream
+
+    async def refuse(
+        self, request_id: Id, method: str, refusal: Refusal, *, out: Outlet, era: Era
+    ) -> None:
+        """Respond to what cannot be served, and tell of it."""
+        fact = NorthboundRequest(method=method[:MAX_NAME_TOLD], era=era)
+        with self._host.telemetry.operation(fact) as op:
+            response = error_of(request_id, refusal)
+            _note(op, response)
+            await out.respond(response)
+
+    def close(self) -> None:
+        """End all subscriptions: the host goes away. Idempotent."""
+        self.listening.close()
+
+    async def _response(
+        self, question: Question, caller: Caller, out: Outlet, op: Operation
+    ) -> Response | Subscription:
+        known = method_of(question.method, self.capabilities(caller, era=question.era))
+        if isinstance(known, Refusal):
+            return error_of(question.id, known)
+        match question.method:
+            case "server/discover" if question.era == "modern":
+                return discovered(question.id, self.lists, caller)
+            case "subscriptions/listen" if question.era == "modern":
+                return await self.listening.open(question, caller, out)
+            case method if method in LISTS:
+                return await self.lists.page(question, caller)
+            case method if (serve := self._calls.by_method.get(method)) is not None:
+                return await serve(question, caller, out, op)
+            case _:
+                refusal = at_the_door(METHOD_NOT_FOUND, f"there is no method {question.method!r}")
+                return error_of(question.id, refusal)
+
+
+def _fact(question: Question, caller: Caller) -> NorthboundRequest:
+    """A resource's URI may hold a secret: it is in no fact."""
+    target = question.text("name") if question.method in ("tools/call", "prompts/get") else None
+    return NorthboundRequest(
+        method=question.method[:MAX_NAME_TOLD],
+        era=question.era,
+        version=question.meta.version,
+        target=target[:MAX_NAME_TOLD] if target is not None else None,
+        request_id=str(question.id)[:MAX_NAME_TOLD],
+        principal=caller.principal,
+        client_name=question.meta.client_name,
+        client_version=question.meta.client_version,
+    )
+
+
+def _note(op: Operation, response: Response) -> None:
+    if response.code is not None:
+        op.note(rpc_code=response.code, http_status=response.status)
+        op.end_as("rpc_error", str(response.code))
