@@ -213,10 +213,13 @@ class Story:
         since_ns = SystemClock().wall_ns()
         self.kill(before)
         await self.wait("library", "backoff", "starting")
-        lost = await self.call("search", query="tides")
+        answer = await self.call("search", query="tides")
+        call = getattr(answer, "call", None)
         self.promise(
-            "while it is down its name is refused, not given to web",
-            isinstance(lost, CallError) and lost.outcome == "unavailable",
+            "a call to its name begins its next start and is answered by it, not by web",
+            getattr(answer, "outcome", None) == "ok"
+            and call is not None
+            and call.server == "library",
         )
         after = await self.wait("library", "ready")
         fresh = self.stage.asked("library")[asked_before:]
