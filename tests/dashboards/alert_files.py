@@ -120,7 +120,8 @@ def table() -> str:
             f"| [`{name}`]({path}) | {severities} | {own[0].labels['owner']} | {summary} |"
         )
     waiting = ", ".join(f"`{name}`" for name in COMING)
-    return "\n".join([*lines, "", f"Not there yet, since nothing emits what they would watch: {waiting}."])
+    lines += ["", f"Not there yet, since nothing emits what they would watch: {waiting}."]
+    return "\n".join(lines)
 
 
 def main(folder: str, factor: str) -> None:

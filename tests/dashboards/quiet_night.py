@@ -27,8 +27,10 @@ DEPLOYS = (3 * 60, 15 * 60)
 """Minutes at which the first replica is redeployed; the others follow."""
 ROLL = 4
 AWAY = 2
+SCRAPED = 2
 EVALUATED = 5
-"""Minutes between evaluations: with one a minute promtool works for a quarter of an hour."""
+"""Minutes between samples, and between evaluations: one of each a minute keeps promtool busy
+for a quarter of an hour."""
 
 MIB = 1024 * 1024
 DAY = 86_400
@@ -221,7 +223,7 @@ PEERS = (
     Peer("modern", "modern", required=True, tells=True, collides=True),
     Peer("legacy", "legacy", required=True, collides=True),
     Peer("silent", "legacy", silent=True),
-    Peer("plain", "modern", away=((610, 611, "backoff"),)),
+    Peer("plain", "modern", away=((610, 612, "backoff"),)),
     Peer("remote", "modern", remote=True, tells=True, away=((420, 422, "unavailable"),)),
     Peer("idle", "modern", idle=True),
     Peer("off", "unknown", idle=True),
@@ -252,14 +254,15 @@ def _while_deployed(on: Replica, number: int) -> Callable[[int], Value]:
 def notation(value: Callable[[int], Value]) -> str:
     """In promtool's short hand: runs of one value or of one step; "stale" where a series ends, as
     a scrape without it says."""
-    values = [value(minute) for minute in range(MINUTES + 1)]
+    values = [value(minute) for minute in range(0, MINUTES + 1, SCRAPED)]
+    last = len(values) - 1
     parts: list[str] = []
     at = 0
-    while at <= MINUTES:
+    while at <= last:
         first = values[at]
         if first is None:
             end = at
-            while end <= MINUTES and values[end] is None:
+            while end <= last and values[end] is None:
                 end += 1
             gap = end - at
             if at:
@@ -269,9 +272,9 @@ def notation(value: Callable[[int], Value]) -> str:
             at = end
             continue
         end = at
-        following = values[at + 1] if at < MINUTES else None
+        following = values[at + 1] if at < last else None
         step = following - first if following is not None else 0.0
-        while end < MINUTES and values[end + 1] is not None and _step(values, end) == step:
+        while end < last and values[end + 1] is not None and _step(values, end) == step:
             end += 1
         times = end - at
         sign = "+" if step >= 0 else "-"
@@ -307,7 +310,7 @@ def text() -> str:
         "",
         "tests:",
         f"  - name: {NAME}",
-        "    interval: 1m",
+        f"    interval: {SCRAPED}m",
         "    input_series:",
     ]
     for number in range(len(REPLICAS)):
@@ -315,7 +318,7 @@ def text() -> str:
         every = [*of_host(replica), *(one for peer in PEERS for one in peer.series(replica))]
         for name, value in every:
             written = notation(value)
-            if not written.startswith(f"_x{MINUTES + 1}"):
+            if not written.startswith(f"_x{MINUTES // SCRAPED + 1}"):
                 lines += [f"      - series: {name}", f"        values: {written}"]
     lines += [
         "    promql_expr_test:",
