@@ -88,8 +88,12 @@ def test_every_description_is_filled_in(tmp_path: Path) -> None:
             continue
         document = yaml.safe_load((TESTS / name).read_text())
         document["rule_files"] = [str(RULES), str(ALERTS)]
-        document["tests"] = [as_alert_test(test) for test in document["tests"] if fires(test)]
+        document["tests"] = [
+            as_alert_test(test) for test in document["tests"] if firing(test) - shown.keys()
+        ]
         (tmp_path / name).write_text(yaml.safe_dump(document))
+        if not document["tests"]:
+            continue
         _, said = run("promtool", "test", "rules", tmp_path / name, within_s=290)
         for alert, text in re.findall(
             rf'alertname="{PREFIX}(\w+)".*?\n?.*?description="(.*?)", runbook_url', said
@@ -100,10 +104,16 @@ def test_every_description_is_filled_in(tmp_path: Path) -> None:
         assert not re.search(r"<error|no value|\{\{|%!|NaN|  ", text), f"{alert}: {text}"
 
 
-def fires(test: dict[str, object]) -> bool:
+def firing(test: dict[str, object]) -> set[str]:
+    """Names of the alerts that it shows to fire."""
     asked = test["promql_expr_test"]
     assert isinstance(asked, list)
-    return any(one["exp_samples"] for one in asked)
+    shown = {alert_of(one) for one in asked if one["exp_samples"]}
+    return {name.removeprefix(PREFIX) for name in shown}
+
+
+def alert_of(asked: dict[str, str]) -> str:
+    return re.findall(r'alertname="(\w+)"', asked["expr"])[0]
 
 
 def as_alert_test(test: dict[str, object]) -> dict[str, object]:
@@ -114,7 +124,7 @@ def as_alert_test(test: dict[str, object]) -> dict[str, object]:
         "alert_rule_test": [
             {
                 "eval_time": one["eval_time"],
-                "alertname": re.findall(r'alertname="(\w+)"', one["expr"])[0],
+                "alertname": alert_of(one),
                 "exp_alerts": [],
             }
             for one in asked
