@@ -239,7 +239,9 @@ async def test_a_call_that_may_begin_no_start_is_told_what_happened_and_when_the
     said = str(refused.value)
     assert said.startswith("server s is down and waits for its next start (process): ")
     assert "was ended by signal 9 (SIGKILL)" in said
-    assert re.search(r"it is started again in [0-9.]+ s, at 2[0-9T:.-]+Z; nothing was executed", said)
+    assert re.search(
+        r"it is started again in [0-9.]+ s, at 2[0-9T:.-]+Z; nothing was executed", said
+    )
 
 
 def _switching(rolled_back: Path, log: Path) -> str:
