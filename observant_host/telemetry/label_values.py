@@ -22,6 +22,17 @@ RETRY_REASONS: Final = (
     "input_round",
 )
 DENIAL_REASONS: Final = ("not_idempotent", "budget", "deadline", "unavailable")
+ROUTES: Final = (
+    *("/mcp", "/healthz", "/readyz", "/metrics", "/api/v1", "/.well-known", "/"),
+    "other",
+)
+"""Of our own listeners: groups of paths. "/" is the console, "other" what is served nowhere."""
+HTTP_CODES: Final = (
+    *("200", "202", "204", "302", "303", "304", "400", "401", "403", "404", "405", "406", "408"),
+    *("409", "411", "413", "414", "415", "421", "429", "431", "499", "500", "501", "502", "503"),
+    "504",
+)
+AUTH_FAILURES: Final = ("missing", "invalid", "expired", "scope", "rate", "origin", "host")
 SINKS: Final = ("span", "metric", "log", "recorder", "otlp")
 STREAMS: Final = ("decisions", "traces")
 SPAN_RESULTS: Final = ("exported", "failed", "dropped")
@@ -80,5 +91,7 @@ ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "level": LOGGED_LEVELS,
     "found": every(Found),
     "problem": STRUCTURED_PROBLEMS,
+    "route": ROUTES,
+    "code": HTTP_CODES,
 }
 """Labels that mean the same everywhere."""

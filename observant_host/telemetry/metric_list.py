@@ -20,6 +20,7 @@ from observant_host.decisions.terms import (
 )
 from observant_host.telemetry.label_values import (
     ALLOWED,
+    AUTH_FAILURES,
     DENIAL_REASONS,
     OUTCOMES,
     RETRY_REASONS,
@@ -319,6 +320,19 @@ _LISTED: Final = (
         "peer",
         eager=((),),
     ),
+    _metric(
+        "http_requests_total",
+        "counter",
+        "Requests that the network listeners answered, by group of paths and status.",
+        *("route", "code"),
+    ),
+    _metric(
+        "auth_failures_total",
+        "counter",
+        "Requests that were not let in, by reason.",
+        "reason",
+        reason=AUTH_FAILURES,
+    ),
     # The host and its own telemetry.
     _metric(
         "config_last_reload_successful", "gauge", "1 while the last reading of the config was good."
@@ -366,8 +380,6 @@ SNAPSHOT: Final = frozenset(
 
 NOT_YET_EMITTED: Final = (
     PREFIX + "pin_drift",
-    PREFIX + "http_requests_total",
-    PREFIX + "auth_failures_total",
     PREFIX + "clients",
 )
 """Names that are spoken for: they appear with pins and the northbound service."""

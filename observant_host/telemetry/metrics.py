@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from observant_host.telemetry import vocabulary as v
 from observant_host.telemetry.children import Children
-from observant_host.telemetry.label_values import ERROR_TYPES, METHODS, NOISE
+from observant_host.telemetry.label_values import AUTH_FAILURES, ERROR_TYPES, METHODS, NOISE
 from observant_host.telemetry.metric_list import (
     METRICS,
     NO_PEER,
@@ -43,7 +43,11 @@ _TOOL_DURATION: Final = PREFIX + "tool_duration_seconds"
 _OPERATION: Final = "mcp_client_operation_duration_seconds"
 _SERVED: Final = "mcp_server_operation_duration_seconds"
 _ATTEMPTS: Final = PREFIX + "attempts_total"
+_HTTP: Final = PREFIX + "http_requests_total"
+_AUTH_FAILURES: Final = PREFIX + "auth_failures_total"
 _OVERFLOW: Final = PREFIX + "label_overflow_total"
+EXPECTED_CODES: Final = ("200", "500", "503")
+"""Of the MCP endpoint: series that alerts read exist at 0 from the start."""
 
 
 class MetricSink:
@@ -60,6 +64,10 @@ class MetricSink:
         ProcessCollector(registry=self.registry)
         self._renderer = Renderer(self.registry, self._scrape)
         self._tools: dict[tuple[str, str], str] = {}
+        for reason in AUTH_FAILURES:
+            self._children.series(_AUTH_FAILURES, reason)
+        for code in EXPECTED_CODES:
+            self._children.series(_HTTP, "/mcp", code)
         self._children.series(PREFIX + "build_info", version, platform.python_version()).set(1)
         self._handlers: Final[dict[type[v.Fact], Callable[[Any, Finished], None]]] = {
             v.RoutedCall: self._call,
@@ -77,6 +85,8 @@ class MetricSink:
             v.ServerMessage: self._message,
             v.CacheLookup: self._cache,
             v.StructuredContentProblem: self._structured,
+            v.HttpAnswered: self._answered,
+            v.AuthFailed: self._refused,
             v.ConfigLoaded: self._config,
             v.CatalogueRefresh: self._catalogue,
         }
@@ -125,8 +135,9 @@ class MetricSink:
         series(_CALL_DURATION, peer).observe(seconds, context)
         if done.inner_ns:
             queued = fact.queued_ms / 1000
-            series(_OVERHEAD, "host").observe(max(0.0, seconds - done.inner_ns * _NS - queued))
-            series(_OVERHEAD, "queue").observe(queued)
+            own = max(0.0, seconds - done.inner_ns * _NS - queued)
+            series(_OVERHEAD, "host").observe(own, context)
+            series(_OVERHEAD, "queue").observe(queued, context)
         if fact.local_name and fact.method == "tools/call":
             tool = self._tool(peer, fact.local_name)
             series(_TOOL_CALLS, peer, tool, done.outcome).inc()
@@ -167,9 +178,10 @@ class MetricSink:
 
     def _probe(self, fact: v.Request, outcome: str, done: Finished) -> None:
         if fact.method == "initialize":
-            self._children.series(PREFIX + "legacy_probes_total", fact.peer, outcome).inc()
+            series = self._children.series(PREFIX + "legacy_probes_total", fact.peer, outcome)
+            series.inc(done.context)
             return
-        self._children.series(PREFIX + "probes_total", fact.peer, outcome).inc()
+        self._children.series(PREFIX + "probes_total", fact.peer, outcome).inc(done.context)
         self._children.series(PREFIX + "probe_duration_seconds").observe(
             done.duration_ns * _NS, done.context
         )
@@ -190,17 +202,17 @@ class MetricSink:
 
     def _restart(self, fact: v.PeerRestart, done: Finished) -> None:
         self._children.series(PREFIX + "peer_restarts_total", fact.peer).inc(done.context)
-        self._children.series(PREFIX + "restarts_by_reason_total", fact.reason).inc()
+        self._children.series(PREFIX + "restarts_by_reason_total", fact.reason).inc(done.context)
 
     def _deadline(self, fact: v.DeadlineExpired, done: Finished) -> None:
         series = self._children.series(PREFIX + "deadline_exceeded_total", fact.peer, fact.scope)
         series.inc(done.context)
 
     def _retry(self, fact: v.RetryScheduled, done: Finished) -> None:
-        self._children.series(PREFIX + "retries_total", fact.peer, fact.reason).inc()
+        self._children.series(PREFIX + "retries_total", fact.peer, fact.reason).inc(done.context)
 
     def _denied(self, fact: v.RetryDenied, done: Finished) -> None:
-        self._children.series(PREFIX + "retry_denied_total", fact.reason).inc()
+        self._children.series(PREFIX + "retry_denied_total", fact.reason).inc(done.context)
 
     def _frame(self, fact: v.FrameDropped, done: Finished) -> None:
         kind = fact.kind if fact.kind in _KNOWN_NOISE else OTHER
@@ -217,6 +229,12 @@ class MetricSink:
     def _structured(self, fact: v.StructuredContentProblem, done: Finished) -> None:
         name = PREFIX + "structured_content_problems_total"
         self._children.series(name, fact.peer, fact.problem).inc()
+
+    def _answered(self, fact: v.HttpAnswered, done: Finished) -> None:
+        self._children.series(_HTTP, fact.route, fact.code).inc()
+
+    def _refused(self, fact: v.AuthFailed, done: Finished) -> None:
+        self._children.series(_AUTH_FAILURES, fact.reason).inc()
 
     def _config(self, fact: v.ConfigLoaded, done: Finished) -> None:
         self._scrape.level(PREFIX + "config_last_reload_successful", "", float(fact.successful))

@@ -210,6 +210,8 @@ RULES: Final[Mapping[type[v.Fact], Rule]] = {
     v.OperatorAct: Rule(
         span="observant_host.operator", stream="decisions", log="operator_act", group="operator"
     ),
+    v.HttpAnswered: Rule(span=None, stream=None, group="http"),
+    v.AuthFailed: Rule(span=None, stream=None, log="auth_failed", level="warning", group="auth"),
     v.NameDecision: Rule(
         span="observant_host.name.decide", stream="decisions", log="name_decided", group="name"
     ),

@@ -7,18 +7,12 @@ values, message text of a peer beyond a masked, bounded excerpt.
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
-
+from observant_host.telemetry.fact import Fact as Fact
+from observant_host.telemetry.fact import SpanKind as SpanKind
+from observant_host.telemetry.northbound_facts import AuthFailed as AuthFailed
+from observant_host.telemetry.northbound_facts import HttpAnswered as HttpAnswered
+from observant_host.telemetry.northbound_facts import NorthboundRequest as NorthboundRequest
 from observant_host.telemetry.snapshot import PeerSnapshot as PeerSnapshot
-
-SpanKind = Literal["internal", "client", "server"]
-
-
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """Base. `outcome`, `error_type`, `duration` are the operation's, not the fact's."""
-
 
 # Work that takes time: telemetry.operation(fact)
 
@@ -125,23 +119,6 @@ class RoutedCall(Fact, frozen=True, kw_only=True):
     delivery: str = "not_sent"
     principal: str | None = None
     cause: str | None = None
-
-
-class NorthboundRequest(Fact, frozen=True, kw_only=True):
-    """One request of an agent to us. Span name: the method, and the tool or prompt if there is one
-    (never a URI). `era` is the client's, `client_name` and `client_version` what it says it is.
-    """
-
-    method: str
-    era: str = "unknown"
-    version: str | None = None
-    target: str | None = None
-    request_id: str = ""
-    principal: str | None = None
-    client_name: str | None = None
-    client_version: str | None = None
-    rpc_code: int | None = None
-    http_status: int | None = None
 
 
 class CatalogueRefresh(Fact, frozen=True, kw_only=True):

@@ -70,6 +70,7 @@ OPERATIONS: tuple[v.Fact, ...] = (
         attempts=1,
         delivery="replied",
     ),
+    v.NorthboundRequest(method="tools/call", era="modern", target="a/search", principal="ci"),
     v.CatalogueRefresh(peer="a", trigger="boot", added=3, digest="sha256:ab", version=2),
     v.ServerMessage(peer="a", method="notifications/progress", era="modern", request=False),
     v.ServerMessage(
@@ -118,6 +119,8 @@ MOMENTS: tuple[v.Fact, ...] = (
     v.CacheLookup(peer="a", found="hit"),
     v.StructuredContentProblem(peer="a", tool="search", problem="mismatch"),
     v.OperatorAct(verb="allow", peer="a", principal="alice", reason="old server"),
+    v.HttpAnswered(route="/mcp", code="200"),
+    v.AuthFailed(reason="scope", route="/mcp", scope="mcp", principal="ci", client="10.0.0.7"),
     v.NameDecision(name="search", peer="a", local_name="search", what="granted", reason="first"),
     v.ConfigLoaded(hash="sha256:cd", successful=True),
     v.HostLifecycle(what="published", detail="2 servers"),
