@@ -137,7 +137,10 @@ def read_request(
     version: str | None = None,
     capabilities: Mapping[str, Any] | None = None,
 ) -> Question | Refusal:
-    """`version` and `capabilities` are those of a legacy session; a modern request says both."""
+    """`version` and `capabilities` are those of a legacy session; a modern request says both.
+
+    Whether its version is served is `unsupported`'s matter, so that headers can be looked at first.
+    """
     params = read_params(message.params)
     if isinstance(params, Refusal):
         return params
@@ -147,8 +150,6 @@ def read_request(
         meta = read_legacy_meta(params, version=version or "", capabilities=capabilities or {})
     if isinstance(meta, Refusal):
         return meta
-    if era == "modern" and (refusal := unsupported(meta.version)) is not None:
-        return refusal
     return Question(id=message.id, method=message.method, era=era, params=params, meta=meta)
 
 

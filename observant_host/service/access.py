@@ -46,11 +46,14 @@ def is_loopback(host: str) -> bool:
 
 
 def listeners(settings: ServiceSettings, tokens: Mapping[str, Token]) -> dict[str, Address]:
-    """{"admin": …, "metrics": …} (the latter where it has a listener of its own).
+    """{"admin": …, "mcp": …, "metrics": …} (the latter two where they have listeners of their own;
+    without admin_listen agents come to the first).
 
     Raises ConfigError where one is reachable from other machines and no token is configured.
     """
     found = {"admin": parse_address(settings.admin_listen or settings.listen, key="listen")}
+    if settings.admin_listen is not None:
+        found["mcp"] = parse_address(settings.listen, key="listen")
     if settings.metrics_listen is not None:
         found["metrics"] = parse_address(settings.metrics_listen, key="metrics_listen")
     open_ones = [f"{host}:{port}" for host, port in found.values() if not is_loopback(host)]

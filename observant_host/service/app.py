@@ -17,7 +17,12 @@ from observant_host.errors import ConfigError
 from observant_host.service import private_socket
 from observant_host.service.access import Access, listeners
 from observant_host.service.admin import add_health, add_metrics
+from observant_host.service.callers import LOCAL
+from observant_host.service.mcp.desk import Desk
+from observant_host.service.mcp.http import Door
+from observant_host.service.mcp.sources import check_source
 from observant_host.service.socket_api import add_api
+from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
 if TYPE_CHECKING:
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from observant_host.service.access import Address
+    from observant_host.service.callers import Caller
     from observant_host.service.served import Served
     from observant_host.timing.clock import Clock
 
@@ -35,33 +41,52 @@ CLOSING_S: Final = 1.0
 class Service:
     """The listeners of one host. `addresses` says where it can be reached, once it listens."""
 
-    def __init__(self, host: Served) -> None:
-        self._host = host
+    def __init__(self, host: Served, *, clock: Clock | None = None) -> None:
+        self.host = host
+        self._clock = clock or SystemClock()
+        self.desk = Desk(host, clock=self._clock)
         self._runners: list[web.AppRunner] = []
         self._private_in: Path | None = None
         self.addresses: dict[str, str] = {}
 
     async def listen(self) -> None:
         """The network's listeners. Raises ConfigError: not allowed, or the address is taken."""
-        config = self._host.config
+        config = self.host.config
         found = listeners(config.service, config.tokens)
         access = await asyncio.to_thread(Access, config.tokens)
-        admin = web.Application()
-        add_health(admin, self._host)
-        add_metrics(admin, self._host, access)
+        admin = self._application()
+        add_health(admin, self.host)
+        add_metrics(admin, self.host, access)
+        agents = self._application() if "mcp" in found else admin
+        self._serve_agents(agents, access)
         await self._listen_tcp("admin", admin, found["admin"])
+        if agents is not admin:
+            add_health(agents, self.host)
+            await self._listen_tcp("mcp", agents, found["mcp"])
         if "metrics" in found:
             metrics = web.Application()
-            add_health(metrics, self._host)
-            add_metrics(metrics, self._host, None)
+            add_health(metrics, self.host)
+            add_metrics(metrics, self.host, None)
             await self._listen_tcp("metrics", metrics, found["metrics"])
+
+    def _application(self) -> web.Application:
+        return web.Application(client_max_size=self.host.config.host.max_message_bytes)
+
+    def _serve_agents(self, app: web.Application, access: Access) -> None:
+        async def identify(request: web.Request) -> Caller:
+            check_source(request, self.host.config.service)
+            if not access.allows(request.headers.get("Authorization"), "mcp"):
+                raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
+            return LOCAL
+
+        Door(self.desk, clock=self._clock, identify=identify).add_to(app)
 
     async def listen_privately(self, state_dir: Path) -> None:
         """The socket in `state_dir`; the host must hold its lock."""
-        app = web.Application(client_max_size=self._host.config.host.max_message_bytes)
-        add_health(app, self._host)
-        add_metrics(app, self._host, None)
-        add_api(app, self._host)
+        app = self._application()
+        add_health(app, self.host)
+        add_metrics(app, self.host, None)
+        add_api(app, self.host)
         listener = await asyncio.to_thread(private_socket.listen, state_dir)
         runner = await self._runner(app)
         await web.SockSite(runner, listener).start()
@@ -119,7 +144,7 @@ async def serve(
     `hurry` (a second signal) cuts the draining and the closing short. `listening` is told the
     addresses, `published` that start-up is over. Raises ConfigError, NameCollision, InstanceLocked.
     """
-    service = Service(host)
+    service = Service(host, clock=clock)
     try:
         await service.listen()
         await host.open()
@@ -133,7 +158,7 @@ async def serve(
             if published is not None:
                 published()
             await wait_any(clock, None, stop, host.over)
-        await _drain(host, clock=clock, hurry=hurry)
+        await _drain(service, clock=clock, hurry=hurry)
     finally:
         await service.hide()
         await _close(host, clock=clock, hurry=hurry)
@@ -160,9 +185,11 @@ def _raised_below(_name: str, _error: BaseException) -> None:
     """Whoever awaits the closing gets it."""
 
 
-async def _drain(host: Served, *, clock: Clock, hurry: Signal) -> None:
+async def _drain(service: Service, *, clock: Clock, hurry: Signal) -> None:
+    host = service.host
     settings = host.config.service
     host.leave()
     await wait_any(clock, settings.drain_delay_s, hurry, host.over)
     host.refuse_calls()
+    service.desk.close()
     await wait_any(clock, settings.drain_timeout_s, hurry, host.idle, host.over)

@@ -16,6 +16,7 @@ from observant_host.decisions.northbound import (
     at_the_door,
     method_of,
     read_request,
+    unsupported,
 )
 from observant_host.service.mcp.announced import capabilities_of, discovered
 from observant_host.service.mcp.calls import Calls
@@ -105,11 +106,15 @@ class Desk:
         fact = _fact(question, caller)
         operation = self._host.telemetry.operation(fact, parent=parent or around, links=links)
         with operation as op:
-            response = await self._response(question, caller, out, op)
-            if isinstance(response, Response):
-                _note(op, response)
-                await out.respond(response)
-                return
+            try:
+                response = await self._response(question, caller, out, op)
+                if isinstance(response, Response):
+                    _note(op, response)
+                    await out.respond(response)
+                    return
+            finally:
+                if out.cut is not None:
+                    op.note(cut=out.cut)
         await out.respond(await response.until_over())  # no span lasts as long as a stream
 
     async def refuse(
@@ -129,7 +134,8 @@ class Desk:
     async def _response(
         self, question: Question, caller: Caller, out: Outlet, op: Operation
     ) -> Response | Subscription:
-        known = method_of(question.method, self.capabilities(caller, era=question.era))
+        refusal = unsupported(question.meta.version) if question.era == "modern" else None
+        known = refusal or method_of(question.method, self.capabilities(caller, era=question.era))
         if isinstance(known, Refusal):
             return error_of(question.id, known)
         match question.method:

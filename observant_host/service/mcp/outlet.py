@@ -52,6 +52,10 @@ class Outlet(Protocol):
     def closed(self) -> bool:
         """Nobody reads any more; what is still said is lost."""
 
+    @property
+    def cut(self) -> str | None:
+        """Why it was ended from our side ("slow_reader", …), None where it was not."""
+
     def notify(self, message: bytes) -> None:
         """One notification of this request, a JSON document without line breaks. Never waits."""
 

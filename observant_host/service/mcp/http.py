@@ -1,0 +1,189 @@
+"""`/mcp`: one message a POST, its answer as JSON or as an event stream.
+
+Each request is looked at alone: the modern stamp in its `_meta` makes it modern, `initialize` or a
+session makes it legacy. A client that goes away cancels what it asked for.
+
+Source: MCP 2026-07-28 basic/transports/streamable-http, basic/versioning › Backward Compatibility.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from aiohttp import web
+
+from observant_host.decisions.northbound import (
+    Refusal,
+    at_the_door,
+    era_of,
+    read_request,
+    says_version,
+    unsupported,
+)
+from observant_host.decisions.northbound_http import (
+    SESSION,
+    VERSION,
+    accepted,
+    is_json,
+    mismatch,
+)
+from observant_host.service.mcp.http_outlet import HttpOutlet
+from observant_host.service.mcp.outlet import error_of
+from observant_host.telemetry.propagation import parse
+from observant_host.wire.jsonrpc import Notification, Request, decode
+from observant_host.wire.revisions import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from observant_host.wire.values import decode_value
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from observant_host.service.callers import Caller
+    from observant_host.service.mcp.desk import Desk
+    from observant_host.timing.clock import Clock
+    from observant_host.wire.jsonrpc import Id
+
+    Identify = Callable[[web.Request], Awaitable[Caller]]
+
+PATH: Final = "/mcp"
+
+
+class LegacyDoor(Protocol):
+    """Clients that begin with `initialize`: their sessions, streams and shapes."""
+
+    async def post(
+        self, request: web.Request, body: bytes, caller: Caller
+    ) -> web.StreamResponse: ...
+
+    async def get(self, request: web.Request, caller: Caller) -> web.StreamResponse: ...
+
+    async def delete(self, request: web.Request, caller: Caller) -> web.StreamResponse: ...
+
+
+class Door:
+    """The endpoint. `identify` says who asks, and raises an HTTP error for whoever may not."""
+
+    def __init__(
+        self, desk: Desk, *, clock: Clock, identify: Identify, legacy: LegacyDoor | None = None
+    ) -> None:
+        self._desk = desk
+        self._clock = clock
+        self._identify = identify
+        self._legacy = legacy
+
+    def add_to(self, app: web.Application) -> None:
+        app.router.add_route("*", PATH, self.handle)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._identify(request)
+        if request.method == "POST":
+            return await self._post(request, caller)
+        if self._legacy is not None and SESSION in request.headers:
+            if request.method == "GET":
+                return await self._legacy.get(request, caller)
+            if request.method == "DELETE":
+                return await self._legacy.delete(request, caller)
+        why = f"only POST is served at {PATH}"
+        return _refused(None, Refusal(INVALID_REQUEST, why, status=405), Allow="POST")
+
+    async def _post(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        if not is_json(request.headers.get("Content-Type")):
+            why = "the Content-Type must be application/json"
+            return _refused(None, Refusal(INVALID_REQUEST, why, status=415))
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            why = f"the body is larger than max_message_bytes allows: {error.text or ''}"
+            return _refused(None, Refusal(INVALID_REQUEST, why.strip(), status=413))
+        messages = decode(body)
+        message = messages[0] if len(messages) == 1 else None
+        if self._is_legacy(request, message):
+            if self._legacy is not None:
+                return await self._legacy.post(request, body, caller)
+            return _no_legacy(request, message)
+        match message:
+            case Request():
+                return await self._answered(request, message, caller)
+            case Notification():
+                return web.Response(status=202)
+            case _:
+                return _refused(None, _unusable(body))
+
+    async def _answered(
+        self, request: web.Request, message: Request, caller: Caller
+    ) -> web.StreamResponse:
+        reads = accepted(request.headers.get("Accept"))
+        if not (reads.json or reads.sse):
+            why = "the client must accept application/json and text/event-stream"
+            return _refused(message.id, Refusal(INVALID_REQUEST, why, status=406))
+        out = HttpOutlet(request, accepted=reads, clock=self._clock)
+        try:
+            await self._served(request, message, caller, out)
+        finally:
+            out.abandon()
+        return out.response or web.Response(status=500)
+
+    async def _served(
+        self, request: web.Request, message: Request, caller: Caller, out: HttpOutlet
+    ) -> None:
+        desk = self._desk
+        read = read_request(message, era="modern")
+        refusal = read if isinstance(read, Refusal) else None
+        if not isinstance(read, Refusal):
+            name = read.text("name") if read.method == "tools/call" else None
+            mirrored = () if name is None else desk.mirrored(name, caller)
+            refusal = mismatch(read, _headers(request), mirrored)
+        if refusal is not None:
+            await desk.refuse(message.id, message.method, refusal, out=out, era="modern")
+        elif not isinstance(read, Refusal):
+            headers = request.headers
+            around = parse(headers.get("traceparent"), headers.get("tracestate"))
+            await desk.serve(read, caller, out=out, around=around)
+
+    @staticmethod
+    def _is_legacy(request: web.Request, message: object) -> bool:
+        """A reply, a batch or something unreadable is modern, unless it names a session."""
+        method, params = "", None
+        if isinstance(message, Request | Notification):
+            method, params = message.method, message.params
+        era = era_of(
+            method,
+            says_version=says_version(params),
+            header=request.headers.get(VERSION),
+            has_session=SESSION in request.headers,
+        )
+        return era == "legacy"
+
+
+def _headers(request: web.Request) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in request.headers.items():
+        found.setdefault(name.lower(), []).append(value)
+    return found
+
+
+def _unusable(body: bytes) -> Refusal:
+    """What is no request and no notification: broken JSON, or JSON that is something else."""
+    try:
+        value = decode_value(body)
+    except (ValueError, RecursionError):
+        return at_the_door(PARSE_ERROR, "the body is no JSON")
+    what = "an array: there are no batches" if isinstance(value, list) else "no request"
+    return at_the_door(INVALID_REQUEST, f"the body must be one JSON-RPC request; it is {what}")
+
+
+def _no_legacy(request: web.Request, message: object) -> web.Response:
+    """What a server without legacy clients says: which revisions there are."""
+    request_id = message.id if isinstance(message, Request) else None
+    said = request.headers.get(VERSION, "a revision that begins with initialize")
+    refusal = unsupported(said) or at_the_door(INVALID_PARAMS, "the request lacks its `_meta`")
+    return _refused(request_id, refusal)
+
+
+def _refused(request_id: Id, refusal: Refusal, **headers: str) -> web.Response:
+    response = error_of(request_id, refusal)
+    return web.Response(
+        body=response.whole(),
+        status=response.status,
+        content_type="application/json",
+        headers=headers,
+    )
