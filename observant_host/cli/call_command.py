@@ -19,7 +19,7 @@ from observant_host.cli.options import (
     standalone_option,
 )
 from observant_host.cli.session import Session
-from observant_host.cli.words import milliseconds
+from observant_host.decisions.words import milliseconds
 from observant_host.errors import InvalidCall
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from observant_host.cli.options import (
     standalone_option,
 )
 from observant_host.cli.session import Session
-from observant_host.cli.words import approximate_tokens
+from observant_host.decisions.words import approximate_tokens
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -88,7 +88,7 @@ def _masked(checks: Sequence[Check], secrets: Sequence[str]) -> list[Check]:
 
 def _show(screen: Screen, checks: Sequence[Check], *, everything: bool) -> None:
     """Two sentences in a row of a table are a mess at any width: each check is told by itself."""
-    from observant_host.cli.words import counted
+    from observant_host.decisions.words import counted
 
     for check in checks:
         if everything or check.result != "ok":

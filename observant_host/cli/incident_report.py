@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.cli.output import printable
-from observant_host.cli.words import counted, evidence_line, moment
+from observant_host.cli.words import evidence_line, moment
+from observant_host.decisions.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from observant_host.cli.output import STATE_STYLES, printable
-from observant_host.cli.words import counted
+from observant_host.decisions.words import counted
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 

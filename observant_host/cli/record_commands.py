@@ -11,7 +11,7 @@ import msgspec
 from observant_host.cli.moments import before as moment_before
 from observant_host.cli.options import command, config_option, json_option, pass_screen
 from observant_host.cli.session import Session, run_async
-from observant_host.cli.words import counted
+from observant_host.decisions.words import counted
 from observant_host.errors import HostError
 from observant_host.timing.clock import SystemClock
 

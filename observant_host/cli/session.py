@@ -174,7 +174,9 @@ class Session:
         from observant_host.cli.source import principal
         from observant_host.service.client import HostClient
 
-        client = await HostClient.connect(self.state_dir, principal=principal())
+        client = await HostClient.connect(
+            self.state_dir, principal=principal(), trace=trace_of(os.environ)
+        )
         if client is None:
             yield None
             return
@@ -250,6 +252,15 @@ class Session:
         servers = [server for server in self.config.servers if server.name in names]
         async with Examiner(self.config, recall_from=self.state_dir) as examiner:
             return [await examiner.examine(one, principal=principal()) for one in servers]
+
+
+def trace_of(variables: Mapping[str, str]) -> dict[str, str]:
+    """The trace that started this command, as headers. Source: OpenTelemetry specification,
+    environment variables as context propagation carriers (TRACEPARENT, TRACESTATE)."""
+    given = ((name, variables.get(name.upper(), "")) for name in ("traceparent", "tracestate"))
+    return {
+        name: value for name, value in given if value.isascii() and value.isprintable() and value
+    }
 
 
 def patient(config: HostConfig, only: Sequence[str]) -> HostConfig:

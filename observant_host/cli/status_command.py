@@ -16,7 +16,8 @@ from observant_host.cli.options import (
     standalone_option,
 )
 from observant_host.cli.session import Session
-from observant_host.cli.words import ago, era_of, evidence_line, moment
+from observant_host.cli.words import era_of, evidence_line, moment
+from observant_host.decisions.words import ago
 from observant_host.errors import InvalidCall
 from observant_host.timing.clock import SystemClock
 

@@ -7,31 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from observant_host.cli.output import printable
+from observant_host.decisions.words import OUTCOMES, STEPS, milliseconds
 
 Json = Mapping[str, Any]
-
-STEPS = {
-    "spawn": "starting the process",
-    "connect": "connecting",
-    "discover": "server/discover",
-    "initialize": "initialize",
-    "get_sse": "GET for HTTP+SSE",
-}
-
-OUTCOMES = {
-    "ok": "a valid answer",
-    "modern_error": "an error that only modern servers know",
-    "error": "an error that says nothing about the era",
-    "empty": "an empty result",
-    "malformed": "an answer that is no valid result",
-    "timeout": "no answer",
-    "closed": "the process ended",
-    "invalid": "an answer that is no valid result of initialize",
-    "unsupported_revision": "a revision that is not supported or not allowed",
-    "modern_evidence": "the answer of a modern server",
-    "http_candidate": "an HTTP answer as old servers give it",
-    "http_other": "an HTTP answer that says nothing about the era",
-}
 
 DIRECTIONS = {
     "first": "first decision",
@@ -39,15 +17,6 @@ DIRECTIONS = {
     "upgrade": "UPGRADE",
     "downgrade": "DOWNGRADE",
 }
-
-
-def milliseconds(value: float | None) -> str:
-    """12.3 -> "12 ms", 30000 -> "30 s"; "" for None."""
-    if value is None:
-        return ""
-    if value < 1:
-        return f"{value:.1f} ms"
-    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.3g} s"
 
 
 def evidence_line(evidence: Json) -> str:
@@ -104,25 +73,3 @@ def moment(value: object) -> str:
     except ValueError:
         return str(value)
     return parsed.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def counted(count: int, thing: str) -> str:
-    """ "1 tool", "3 tools"."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
-def ago(since: object, now_ns: int) -> str:
-    """How long a state lasts: "4 s", "3 min", "2 h", "5 d"; "" for what is no moment."""
-    try:
-        seconds = now_ns / 1e9 - datetime.fromisoformat(str(since)).timestamp()
-    except ValueError:
-        return ""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"
-
-
-def approximate_tokens(text: bytes) -> int:
-    """Tokens a model reads for `text`, roughly: four bytes each, as tokenizers do on JSON."""
-    return (len(text) + 3) // 4

@@ -11,14 +11,8 @@ from observant_host.cli.allow_command import moment_of
 from observant_host.cli.call_command import content_lines, read_arguments
 from observant_host.cli.catalogue_commands import first_sentence, for_model
 from observant_host.cli.probe_command import asked_for, exit_code, pasteable
-from observant_host.cli.words import (
-    ago,
-    approximate_tokens,
-    decision_line,
-    evidence_line,
-    milliseconds,
-    moment,
-)
+from observant_host.cli.words import decision_line, evidence_line, moment
+from observant_host.decisions.words import ago, approximate_tokens, milliseconds
 from observant_host.errors import InvalidCall
 from observant_host.supervision.examine import Suggestion
 
