@@ -28,19 +28,24 @@ HELLO_S: Final = 5.0
 class HostClient:
     """An async context manager. `HostClient.connect(state_dir)` is None where no host runs.
 
-    Every method returns a JSON document and raises HostError with a sentence.
+    Every method returns a JSON document and raises HostError with a sentence. `trace` are the
+    headers (`traceparent`, `tracestate`) of the trace that its calls belong to.
     """
 
-    def __init__(self, state_dir: Path, *, principal: str = "socket") -> None:
+    def __init__(
+        self, state_dir: Path, *, principal: str = "socket", trace: Mapping[str, str] | None = None
+    ) -> None:
         self._state_dir = state_dir
-        self._principal = principal
+        self._headers = {PRINCIPAL_HEADER: principal, **(trace or {})}
         self._resources = AsyncExitStack()
         self._session: aiohttp.ClientSession | None = None
 
     @classmethod
-    async def connect(cls, state_dir: Path, *, principal: str = "socket") -> Self | None:
+    async def connect(
+        cls, state_dir: Path, *, principal: str = "socket", trace: Mapping[str, str] | None = None
+    ) -> Self | None:
         """A client of the host that runs with this state folder, or None. Close it."""
-        client = cls(state_dir, principal=principal)
+        client = cls(state_dir, principal=principal, trace=trace)
         if not socket_path(state_dir).exists():
             return None
         await client.__aenter__()
@@ -59,7 +64,7 @@ class HostClient:
         self._session = await self._resources.enter_async_context(
             aiohttp.ClientSession(
                 connector=aiohttp.UnixConnector(path),
-                headers={PRINCIPAL_HEADER: self._principal},
+                headers=self._headers,
             )
         )
         return self
