@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.soak.chaos import Run
-from tests.soak.kills import POOL, Kills
+from tests.soak.kills import Kills
 from tests.soak.many import many
 
 pytestmark = pytest.mark.soak
@@ -21,7 +21,7 @@ async def test_a_minute_of_chaos_breaks_no_promise() -> None:
 
 @pytest.mark.timeout(300)
 async def test_servers_that_are_killed_again_and_again_leave_nothing() -> None:
-    run = Kills(20 * POOL)
+    run = Kills(256, pool=16)
     await run.run()
     assert run.failures == []
 
