@@ -17,6 +17,7 @@
         │   ├── NotAnswering   there but silent; one call at a time finds out whether it is back
         │   └── RateLimited    the server asked to be left alone for a while
         ├── CallTimeout        a deadline passed; names its scope
+        ├── CallCancelled      an operator ended it; a caller's own cancellation is CancelledError
         └── InputRefused       input_required that nobody here can answer
 
 Each class carries `error_type`, a low-cardinality label for spans and metrics. Causes are chained.
@@ -264,6 +265,13 @@ class CallTimeout(CallError):
     ) -> None:
         self.scope: DeadlineScope = scope
         super().__init__(message, delivery=delivery, fault=fault)
+
+
+class CallCancelled(CallError):
+    """Somebody who operates the host ended it; `str()` says who and why."""
+
+    error_type = "cancelled"
+    outcome = "cancelled"
 
 
 class InputRefused(CallError):

@@ -83,7 +83,7 @@ def certainty(
     request of this call. `acts`: it calls a tool, the only thing that may have effects; `harmless`:
     somebody says that this tool may be called twice.
     """
-    without_result = outcome in ("unavailable", "timeout")
+    without_result = outcome in ("unavailable", "timeout", "cancelled")
     if without_result and not begun and (delivery == "not_sent" or refused):
         return NOTHING
     unanswered = without_result and (begun or delivery == "sent_no_reply")

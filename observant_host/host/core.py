@@ -18,6 +18,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.errors import HostError, SpawnFailed
+from observant_host.host.followers import Followers
 from observant_host.host.transports import Transports
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.peers.resource_cache import ResourceCache
@@ -107,7 +108,8 @@ class Core:
         self.hurry = Signal()
         self.refreshed = Signal()
         self.dirty = Signal()
-        self.catalogue_followers: set[Callable[[Catalogue], object]] = set()
+        self.catalogues: Followers[Catalogue] = Followers()
+        self.servers: Followers[str] = Followers()
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
         self._lists_run_out_s = math.inf
         self._changed: set[str] = set()
@@ -251,7 +253,7 @@ class Core:
             startup_deadline_s=settings.startup_deadline_s,
             granted=remembered.grants,
             remember=keep,
-            on_change=self._swapped,
+            on_change=self.catalogues.tell,
         )
         self.fleet = Fleet(self.around, tuple(plan.servers))
         self.sampler = Sampler(self.fleet, clock=plan.clock, on_error=self.around.broken)
@@ -284,14 +286,11 @@ class Core:
         self.store.policy = config.host.collision_policy
         self.store.rename_grace_s = config.host.rename_grace_s
 
-    def _swapped(self, catalogue: Catalogue) -> None:
-        for told in tuple(self.catalogue_followers):
-            told(catalogue)
-
     def changed(self, name: str) -> None:
         """A peer's state or listing changed: merge soon."""
         self._changed.add(name)
         self.dirty.set()
+        self.servers.tell(name)
 
     async def _start_up(self, stop: Signal) -> None:
         clock = self.plan.clock

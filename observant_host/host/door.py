@@ -11,8 +11,8 @@ import msgspec
 from observant_host.config import HostConfig, HttpServer, StdioServer
 from observant_host.decisions.merge import EMPTY
 from observant_host.errors import ConfigError, Unavailable
-from observant_host.host.acts import Acting
 from observant_host.host.core import Core, Plan
+from observant_host.host.operating import Operating
 from observant_host.peers.input_handlers import InputHandlers, modes_of
 from observant_host.routing.arguments import check_log_level
 from observant_host.supervision.declared import declare, secrets_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
 
 
-class Host(Acting):
+class Host(Operating):
     """Many MCP servers as one catalogue. An async context manager; closable from any task, twice.
 
     `state_dir` None keeps nothing on disk; with it names and allowances survive, and `record`
@@ -277,9 +277,7 @@ class Host(Acting):
     def follow_catalogue(self, told: Callable[[Catalogue], object]) -> Callable[[], None]:
         """Have `told(catalogue)` called, on the loop, after each change; it must neither block nor
         raise. Returns what ends that. Raises Unavailable where the host does not run."""
-        followers = self._running().catalogue_followers
-        followers.add(told)
-        return lambda: followers.discard(told)
+        return self._running().catalogues.add(told)
 
     @property
     def listings(self) -> Mapping[str, Listing | None]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from observant_host.errors import DeadlineScope, Delivery
     from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.notices import ProgressNote
     from observant_host.telemetry.facade import Operation, TraceContext
 
     OnProgress = Callable[[float, float | None, str | None], object]
@@ -25,15 +26,17 @@ class Witness:
     """What became of one call so far, for whoever routes it, however it ends.
 
     `attempts` counts the requests that were made for it, `era` is that of the life it last had,
-    `delivery` how far the last of them got while no answer came.
+    `delivery` how far the last of them got while no answer came, `progress` what its server said
+    of it last.
     """
 
-    __slots__ = ("attempts", "delivery", "era")
+    __slots__ = ("attempts", "delivery", "era", "progress")
 
     def __init__(self) -> None:
         self.attempts = 0
         self.delivery: Delivery = "not_sent"
         self.era = "unknown"
+        self.progress: ProgressNote | None = None
 
     def asked(self) -> None:
         """A request is about to be sent."""

@@ -78,9 +78,12 @@ class OpenCall:
         return True
 
     def tell(self, note: ProgressNote) -> bool:
-        """Call the caller's callback; False if it failed. A coroutine is run one at a time: what
-        comes while it still runs is skipped, since only the newest progress matters."""
-        on_progress = self.errand.on_progress
+        """Note it, and call the caller's callback; False if that failed. A coroutine is run one at
+        a time: what comes while it still runs is skipped, since only the newest progress matters.
+        """
+        on_progress, witness = self.errand.on_progress, self.errand.witness
+        if witness is not None:
+            witness.progress = note
         if on_progress is None or (self._telling is not None and not self._telling.done()):
             return True
         try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.decisions import retry_safety
 from observant_host.decisions.faults import certainty
-from observant_host.errors import CallError, CallFacts, RateLimited
+from observant_host.errors import CallCancelled, CallError, CallFacts, RateLimited
 from observant_host.peers.errand import Witness
 from observant_host.routing.again import Again
 from observant_host.routing.asked import Target
@@ -43,17 +43,43 @@ MAX_NAME_TOLD: Final = 256
 class Routed(Witness):
     """Made for one call; `run` is awaited once. It is the witness of its own requests."""
 
-    __slots__ = ("_asked", "_began", "_clock", "_declared", "_expires", "_telemetry", "_unsure")
+    __slots__ = (
+        "_asked",
+        "_clock",
+        "_declared",
+        "_task",
+        "_telemetry",
+        "_unsure",
+        "_withdrawn",
+        "began",
+        "expires",
+        "operation",
+    )
 
     def __init__(self, asked: Asked, *, telemetry: Telemetry, clock: Clock) -> None:
         super().__init__()
         self._asked = asked
         self._telemetry = telemetry
         self._clock = clock
-        self._began = clock.monotonic()
-        self._expires = None if asked.deadline_s is None else self._began + asked.deadline_s
+        self.began = clock.monotonic()
+        self.expires = None if asked.deadline_s is None else self.began + asked.deadline_s
+        self.operation: Operation | None = None
+        self._task = asyncio.current_task()
         self._declared = False
         self._unsure = False
+        self._withdrawn: str | None = None
+
+    def cancel(self, why: str) -> None:
+        """End it for somebody who is not its caller; that one gets a CallCancelled that says why.
+        Once."""
+        if self._withdrawn is None and self._task is not None:
+            self._withdrawn = why
+            self._task.cancel()
+
+    def forgive(self) -> None:
+        """It is over: its caller's task goes on as if it had never been cancelled by us."""
+        if self._withdrawn is not None and self._task is not None:
+            self._task.uncancel()
 
     async def run(
         self, target: Target | CallError, peers: PeerLookup, params: Mapping[str, Any]
@@ -63,27 +89,43 @@ class Routed(Witness):
         in its text."""
         asked = self._asked
         with self._telemetry.operation(self._fact(target), parent=asked.parent) as operation:
+            self.operation = operation
             try:
                 if isinstance(target, CallError):
                     raise target
                 reply = await self._answer(target, peers, params, operation)
             except CallError as error:
-                self._tell(error)
-                error.call = self._facts(target, operation)
-                operation.note(attempts=self.attempts, era=self.era)
+                self._close(error, target, operation)
                 raise
             except asyncio.CancelledError:
                 operation.note(attempts=self.attempts, era=self.era, delivery=self.delivery)
-                raise
+                if self._withdrawn is None or self._task is None or self._task.cancelling() > 1:
+                    raise
+                ended = CallCancelled(self._withdrawn, delivery=self.delivery, fault="caller")
+                self._close(ended, target, operation)
+                raise ended from None
             operation.note(attempts=self.attempts, era=reply.era, delivery="replied")
             if reply.is_error:
                 operation.end_as("tool_error", "tool_error")
             problem = None
-            if target.output_schema is not None and not reply.is_error:
+            complete = not reply.is_error and reply.input_required is None
+            if target.output_schema is not None and complete:
                 problem = await self._judged(target, target.output_schema, reply)
             self.era = reply.era
             call = self._facts(target, operation)
-            return CallResult(reply.raw, call=call, is_error=reply.is_error, schema_problem=problem)
+            return CallResult(
+                reply.raw,
+                call=call,
+                is_error=reply.is_error,
+                schema_problem=problem,
+                input_required=reply.input_required,
+            )
+
+    def _close(self, error: CallError, target: Target | CallError, operation: Operation) -> None:
+        """Have it say all that is known of the call."""
+        self._tell(error)
+        error.call = self._facts(target, operation)
+        operation.note(attempts=self.attempts, era=self.era)
 
     async def _answer(
         self,
@@ -105,8 +147,8 @@ class Routed(Witness):
                 return await peer.call(
                     asked.method,
                     params,
-                    expires=self._expires,
-                    began=self._began,
+                    expires=self.expires,
+                    began=self.began,
                     target=target.local_name if target.uri is None else None,
                     uri=target.uri,
                     on_progress=asked.on_progress,
@@ -116,6 +158,7 @@ class Routed(Witness):
                     attempt=made + 1,
                     log_level=asked.log_level,
                     witness=self,
+                    hand_up=asked.input_round if asked.inputs == "hand_up" else None,
                 )
             except CallError as error:
                 self._take_note(error)
@@ -136,12 +179,12 @@ class Routed(Witness):
         server, asked = peer.server, self._asked
         trusted = server.trust_annotations and target.idempotent
         self._declared = target.local_name in server.idempotent_tools or trusted
-        until = self._expires
+        until = self.expires
         return Again(
             peer,
             method=asked.method,
-            began=self._began,
-            until=self._began + server.timing.call_timeout_s if until is None else until,
+            began=self.began,
+            until=self.began + server.timing.call_timeout_s if until is None else until,
             harmless=retry_safety.is_harmless_twice(
                 is_read=asked.method in READS,
                 policy=server.retry_calls,
@@ -198,6 +241,6 @@ class Routed(Witness):
             local_name=known.local_name if known is not None else "",
             attempts=self.attempts,
             era=self.era,
-            duration_ms=(self._clock.monotonic() - self._began) * 1e3,
+            duration_ms=(self._clock.monotonic() - self.began) * 1e3,
             trace_id=f"{operation.context.trace_id:032x}",
         )

@@ -19,6 +19,7 @@ from observant_host.decisions.routes import (
 from observant_host.errors import CallError, InvalidCall
 from observant_host.routing.arguments import as_object, check_deadline, check_log_level
 from observant_host.routing.asked import Asked, Target
+from observant_host.routing.open_calls import OpenCalls
 from observant_host.routing.refusals import no_route, shown, unroutable
 from observant_host.routing.routed import Routed
 from observant_host.telemetry.masking import Masker
@@ -56,6 +57,7 @@ class Router:
         self._peers = peers
         self._telemetry = telemetry
         self._clock = clock
+        self.calls = OpenCalls(clock=clock)
 
     async def call_tool(
         self,
@@ -120,17 +122,20 @@ class Router:
             try:
                 check_deadline(asked.deadline_s)
                 check_log_level(asked.log_level)
-                written = params(target)
+                written = {**params(target), **asked.again()} if asked.input_round else params(target)
                 if asked.meta is not None:
                     written["_meta"] = as_object(asked.meta, "_meta")
             except InvalidCall as error:
                 target = error
         routed = Routed(asked, telemetry=self._telemetry, clock=self._clock)
+        key = self.calls.began(routed)
         try:
             return await routed.run(target, self._peers, written)
         except CallError as error:
             error.args = (self._masker.text(str(error)),)  # it may repeat what a server said
             raise
+        finally:
+            self.calls.ended(key)
 
     def _aim(self, found: ToolEntry | PromptEntry | NoRoute, kind: EntryKind) -> Target | CallError:
         match found:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from observant_host.incidents.purge import Purged
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
+    from observant_host.routing.open_calls import CallInFlight, EndedCall
     from observant_host.supervision.examine import Examination
     from observant_host.supervision.peer_state import ServerView
     from observant_host.telemetry.facade import Telemetry
@@ -120,6 +121,20 @@ class Served(Protocol):
 
     def follow_catalogue(self, told: Callable[[Catalogue], object]) -> Callable[[], None]: ...
 
+    def follow_servers(self, told: Callable[[str], object]) -> Callable[[], None]: ...
+
+    def follow_decisions(self, told: Callable[[dict[str, Any]], object]) -> Callable[[], None]: ...
+
+    def follow_failed_calls(self, told: Callable[[EndedCall], object]) -> Callable[[], None]: ...
+
+    def calls_in_flight(self) -> list[CallInFlight]: ...
+
+    def recent_calls(self) -> list[EndedCall]: ...
+
+    async def cancel_call(
+        self, call_id: str, *, principal: str = "library", reason: str = ""
+    ) -> CallInFlight: ...
+
     async def act(
         self,
         name: str,
@@ -148,6 +163,8 @@ class Served(Protocol):
     async def reload(
         self, *, dry_run: bool = False, principal: str = "library", reason: str = ""
     ) -> Reloaded: ...
+
+    def log_tail(self) -> Sequence[str]: ...
 
     def recent_decisions(self) -> list[dict[str, Any]]: ...
 

@@ -100,6 +100,11 @@ class Operation:
         self.fact = fact
         self.context: TraceContext = _NOT_ENTERED
 
+    @property
+    def outcome(self) -> str:
+        """How it ended; "ok" until `end_as` or an exception that left it said otherwise."""
+        return self._outcome or "ok"
+
     def note(self, **changes: object) -> None:
         """Replace fields of the fact: what was learnt while the work went on."""
         self.fact = msgspec.structs.replace(self.fact, **changes)
@@ -216,7 +221,7 @@ class Telemetry:
 
     losses: spans lost since the start by stream ("decisions", "traces", "otlp"). flight: the last
     decisions in memory, where they are kept. down: the sinks that take nothing now, and why ("" for
-    what is not known).
+    what is not known). log_tail: the last lines that went to stderr.
     """
 
     def __init__(
@@ -231,11 +236,13 @@ class Telemetry:
         rotate: Callable[[], None] | None = None,
         flight: FlightRecorder | None = None,
         down: Callable[[], Mapping[str, str]] = dict,
+        log_tail: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._starter = starter
         self.losses = losses
         self.flight = flight
         self.down = down
+        self.log_tail = log_tail
         self._rotate = rotate
         self._sinks = tuple(sinks)
         self._routes: dict[type[Fact], tuple[Sink, ...]] = {}

@@ -41,6 +41,13 @@ class FlightRecorder:
         self._cleaner = cleaner
         self._decisions: deque[Finished] = deque(maxlen=EACH)
         self._around: deque[Finished] = deque(maxlen=EACH)
+        self._followers: set[Callable[[dict[str, Any]], object]] = set()
+
+    def follow(self, told: Callable[[dict[str, Any]], object]) -> Callable[[], None]:
+        """Have `told` called, on the loop, with each decision from now on, in the shape of
+        `recent`; it must neither block nor raise. Returns what ends that."""
+        self._followers.add(told)
+        return lambda: self._followers.discard(told)
 
     def wants(self, kind: type[Fact]) -> bool:
         return kind in KEPT
@@ -48,6 +55,10 @@ class FlightRecorder:
     def emit(self, done: Finished) -> None:
         decided = RULES[type(done.fact)].stream == "decisions"
         (self._decisions if decided else self._around).append(done)
+        if decided and self._followers:
+            shown = self._shown(done)
+            for told in tuple(self._followers):
+                told(shown)
 
     def recent(self) -> list[dict[str, Any]]:
         """All that is remembered, oldest first, masked: time (ISO 8601, UTC), name, server,

@@ -83,7 +83,8 @@ def test_nothing_executed_is_only_said_where_it_is_proven(
     for refused, begun, acts, harmless in itertools.product((False, True), repeat=4):
         told = said(outcome, delivery, refused=refused, begun=begun, acts=acts, harmless=harmless)
         proven = (delivery == "not_sent" or refused) and not begun
-        assert (told == NOTHING) == (outcome in ("unavailable", "timeout") and proven)
+        ended = outcome in ("unavailable", "timeout", "cancelled")
+        assert (told == NOTHING) == (ended and proven)
         if told in (PERHAPS, HARMLESS):
             assert acts
             assert begun or delivery != "not_sent"
@@ -100,11 +101,13 @@ def test_nothing_executed_is_only_said_where_it_is_proven(
         ("invalid", "not_sent", ""),
         ("unavailable", "replied", ""),
         ("rpc_error", "replied", ""),
-        ("cancelled", "sent_no_reply", ""),
+        ("cancelled", "sent_no_reply", PERHAPS),
+        ("cancelled", "not_sent", NOTHING),
     ],
 )
 def test_what_may_have_been_executed_is_not_to_be_simply_repeated(
     outcome: Outcome, delivery: Delivery, told: str
 ) -> None:
     assert said(outcome, delivery) == told
-    assert said(outcome, delivery, acts=False) == ""
+    without = NOTHING if told == NOTHING else ""
+    assert said(outcome, delivery, acts=False) == without

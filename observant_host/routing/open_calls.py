@@ -1,0 +1,197 @@
+"""The calls that are on their way, and the last ones that have ended: for whoever operates a host.
+
+A call in flight is its `Routed` itself, so that nothing is written down while it goes; it is
+looked at only when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+
+from observant_host.errors import InvalidCall
+from observant_host.telemetry.vocabulary import RoutedCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from observant_host.routing.routed import Routed
+    from observant_host.timing.clock import Clock
+
+    Told = Callable[["EndedCall"], object]
+
+RECENT: Final = 256
+"""Ended calls that are remembered: what a person scrolls through; the record holds all."""
+MESSAGE_CHARS: Final = 200
+"""Of a server's own words about its progress."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """What the server said last."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class CallInFlight(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that is open now. `id` is unique in this run. `since` and `deadline` are ISO 8601;
+    `deadline` None: its server's own times. `state`: "queued" while nothing of it can have left,
+    else "sent"; `attempts` counts what was sent. A resource's `name` is "", for its URI may hold a
+    secret."""
+
+    id: str
+    name: str
+    method: str
+    server: str
+    principal: str | None
+    since: str
+    deadline: str | None
+    attempts: int
+    state: str
+    progress: Progress | None
+    trace_id: str
+
+
+class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that has ended, at `time` (ISO 8601)."""
+
+    id: str
+    name: str
+    method: str
+    server: str
+    principal: str | None
+    time: str
+    outcome: str
+    delivery: str
+    fault: str
+    attempts: int
+    duration_ms: float
+    trace_id: str
+
+
+class _Ended(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of a call, put into words when somebody asks."""
+
+    key: int
+    fact: RoutedCall
+    outcome: str
+    at_ns: int
+    duration_ms: float
+    trace_id: int
+
+
+class OpenCalls:
+    """Of one router. A call costs an entry in a dict, and a few atoms once it has ended."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._open: dict[int, Routed] = {}
+        self._recent: deque[_Ended] = deque(maxlen=RECENT)
+        self._last = 0
+        self.followers: set[Told] = set()
+
+    def began(self, routed: Routed) -> int:
+        """Returns the key to end it with. Called in the task that will await the call."""
+        self._last = key = self._last + 1
+        self._open[key] = routed
+        return key
+
+    def ended(self, key: int) -> None:
+        """It is over, however it ended."""
+        call = self._open.pop(key)
+        call.forgive()
+        operation = call.operation
+        if operation is None:
+            return
+        kept = _Ended(
+            key,
+            cast("RoutedCall", operation.fact),
+            operation.outcome,
+            self._clock.wall_ns(),
+            (self._clock.monotonic() - call.began) * 1e3,
+            operation.context.trace_id,
+        )
+        self._recent.append(kept)
+        if kept.outcome != "ok":
+            for told in tuple(self.followers):
+                told(_shown(kept))
+
+    def in_flight(self) -> list[CallInFlight]:
+        """Oldest first."""
+        now_s, now_ns = self._clock.monotonic(), self._clock.wall_ns()
+        return [
+            _in_flight(key, call, now_s=now_s, now_ns=now_ns)
+            for key, call in self._open.items()
+            if call.operation is not None
+        ]
+
+    def recent(self) -> list[EndedCall]:
+        """Newest first."""
+        return [_shown(kept) for kept in reversed(self._recent)]
+
+    def cancel(self, call_id: str, why: str) -> CallInFlight:
+        """End one, southbound too; its caller gets a CallError with the outcome "cancelled".
+
+        Returns what it was. Raises InvalidCall where no call of this id is open.
+        """
+        key = int(call_id) if call_id.isascii() and call_id.isdigit() else 0
+        call = self._open.get(key)
+        if call is None:
+            raise InvalidCall(
+                f"no call {call_id[:32]!r} is open; `observant-host calls` lists those that are",
+                unknown=True,
+            )
+        shown = _in_flight(key, call, now_s=self._clock.monotonic(), now_ns=self._clock.wall_ns())
+        call.cancel(why)
+        return shown
+
+
+def _in_flight(key: int, call: Routed, *, now_s: float, now_ns: int) -> CallInFlight:
+    operation, note = call.operation, call.progress
+    if operation is None:
+        raise LookupError(f"call {key} has not begun")
+    fact = cast("RoutedCall", operation.fact)
+    return CallInFlight(
+        id=str(key),
+        name=fact.name,
+        method=fact.method,
+        server=fact.peer,
+        principal=fact.principal,
+        since=_iso(now_ns - round((now_s - call.began) * 1e9)),
+        deadline=None
+        if call.expires is None
+        else _iso(now_ns + round((call.expires - now_s) * 1e9)),
+        attempts=call.attempts,
+        state="queued" if call.delivery == "not_sent" else "sent",
+        progress=None
+        if note is None
+        else Progress(note.progress, note.total, (note.message or "")[:MESSAGE_CHARS] or None),
+        trace_id=f"{operation.context.trace_id:032x}",
+    )
+
+
+def _shown(kept: _Ended) -> EndedCall:
+    fact = kept.fact
+    return EndedCall(
+        id=str(kept.key),
+        name=fact.name,
+        method=fact.method,
+        server=fact.peer,
+        principal=fact.principal,
+        time=_iso(kept.at_ns),
+        outcome=kept.outcome,
+        delivery=fact.delivery,
+        fault=fact.fault,
+        attempts=fact.attempts,
+        duration_ms=round(kept.duration_ms, 3),
+        trace_id=f"{kept.trace_id:032x}",
+    )
+
+
+def _iso(wall_ns: int) -> str:
+    moment = datetime.fromtimestamp(wall_ns / 1e9, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
