@@ -50,6 +50,7 @@ COMMANDS = {
     "drain": Lazy("operate_commands", "drain", "Let a server's calls end, then switch it off."),
     "enable": Lazy("operate_commands", "enable", "Undo hold, disable or drain."),
     "record": Lazy("record_commands", "record", "Delete from what is recorded on disk."),
+    "bundle": Lazy("bundle_command", "bundle", "Pack what somebody needs who is to help."),
     "config": Lazy("config_commands", "config", "Show or check the effective configuration."),
     "doctor": Lazy("doctor", "doctor", "Check everything that can be checked, with fixes."),
 }

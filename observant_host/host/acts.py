@@ -26,7 +26,7 @@ from observant_host.supervision.peer_state import ServerView, iso
 from observant_host.telemetry.vocabulary import HostLifecycle, OperatorAct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from observant_host.config import ServerConfig
@@ -170,6 +170,10 @@ class Acting(Reloading):
         nothing is recorded, and while the disk takes nothing."""
         flight = self._running().telemetry.flight
         return flight.recent() if flight is not None else []
+
+    def log_tail(self) -> Sequence[str]:
+        """The last lines of the log, where this host writes them itself."""
+        return self._running().telemetry.log_tail()
 
     def dump_decisions(self, folder: Path, why: str) -> Path | None:
         """Write what `recent_decisions` tells to a file of OTLP JSON lines; blocks. None where the

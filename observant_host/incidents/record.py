@@ -71,6 +71,15 @@ def read_timeline(
     return sorted(found, key=lambda span: (span.start_ns, span.end_ns))
 
 
+def decision_lines(state_dir: Path, *, since_ns: int) -> Iterator[bytes]:
+    """Whole lines of the decisions that ended since then, as they were recorded."""
+    for path in sorted((state_dir / "decisions").glob("*.jsonl*")):
+        for line in _lines_of(path):
+            spans = list(spans_of_line(line))
+            if line.endswith(b"\n") and any(span.end_ns >= since_ns for span in spans):
+                yield line
+
+
 def read_trace(state_dirs: Sequence[Path], trace_id: str) -> list[TraceNode]:
     """The spans of one trace as trees, roots in order of time; empty where nothing is recorded.
 

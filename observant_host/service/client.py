@@ -138,6 +138,10 @@ class HostClient:
         """`{"recent": […]}`: the last decisions of all servers, from the host's memory."""
         return await self._ask("GET", "/api/v1/decisions")
 
+    async def log(self) -> bytes:
+        """`{"lines": […]}`: the last lines that the host wrote to stderr."""
+        return await self._ask("GET", "/api/v1/log")
+
     async def metrics(self) -> bytes:
         """What `/metrics` shows now, as text."""
         return await self._ask("GET", "/metrics")

@@ -89,6 +89,7 @@ def add_api(app: web.Application, host: Served) -> None:
             web.post("/api/v1/prompts/get", api.prompt),
             web.post("/api/v1/resources/read", api.resource),
             web.get("/api/v1/decisions", api.decisions),
+            web.get("/api/v1/log", api.log),
             web.get("/api/v1/incidents", api.incidents),
             web.post("/api/v1/record/purge", api.purge),
             web.post("/api/v1/reload", api.reload),
@@ -208,6 +209,10 @@ class _Api:
             return _json(msgspec.json.encode({"recent": self._host.recent_decisions()}))
         found = await self._host.explain(name, since_ns=_moment_ns(request, "since"))
         return _json(views.decisions_json(name, found))
+
+    async def log(self, _: web.Request) -> web.Response:
+        """The last lines that went to stderr."""
+        return _json(msgspec.json.encode({"lines": list(self._host.log_tail())}))
 
     async def incidents(self, request: web.Request) -> web.Response:
         """Of the last day, unless asked otherwise; `since` and `until` in epoch seconds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 LINES_WAITING: Final = 10_000
 """Lines that wait for a stderr which nobody reads; later ones are dropped."""
+
+TAIL_KEPT: Final = 1000
+"""The last lines, kept for who collects what is needed to help: half a megabyte."""
 
 Fields = dict[str, Any]
 
@@ -52,8 +56,10 @@ class StderrLines:
         self._thread: Background[str] = Background("observant-host log", self._work, delay_s=0.02)
         self.up = True
         self.lost = 0
+        self.tail: deque[str] = deque(maxlen=TAIL_KEPT)
 
     def __call__(self, level: str, line: str) -> None:
+        self.tail.append(line)
         if self._thread.waiting >= LINES_WAITING:
             self.lost += 1
             return

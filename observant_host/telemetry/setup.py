@@ -161,6 +161,7 @@ class _Parts:
             rotate=self._recorder.rotate if self._recorder is not None else None,
             flight=flight,
             down=lambda: self._down(guards),
+            log_tail=lambda: tuple(self._lines.tail) if self._lines is not None else (),
         )
 
     def _losses(self) -> dict[str, int]:
