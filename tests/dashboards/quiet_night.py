@@ -213,6 +213,14 @@ PACES: dict[tuple[str, str], Callable[[int], float]] = {
 }
 
 
+AGENTS: dict[str, Callable[[int], float]] = {
+    "200": lambda minute: 7 * busy(minute) + night(minute),
+    "400": lambda minute: busy(minute) // 7,
+    "500": lambda minute: float(minute == 611),
+    "503": lambda minute: 3.0 * any(-3 <= minute - down <= 0 for down in DEPLOYS),
+}
+
+
 def _memory(on: Replica, minute: int) -> float:
     """Grows after each start until its caches are full, and breathes by day."""
     age = minute - (on.began(minute) or 0)
@@ -238,6 +246,10 @@ def of_host(on: Replica) -> Iterator[Series]:
         current = _while_deployed(on, number)
         yield on.series("config_info", current, hash=f"h{number}")
         yield on.series("catalogue_info", current, digest=f"sha256:{number}")
+    for code, pace in AGENTS.items():
+        yield on.counter("http_requests_total", pace, route="/mcp", code=code)
+    for reason in ("missing", "invalid"):
+        yield on.counter("auth_failures_total", night, reason=reason)
     for sink in ("metric", "log", "span", "recorder"):
         yield on.gauge("telemetry_sink_up", 1, sink=sink)
     for stream in ("decisions", "traces"):

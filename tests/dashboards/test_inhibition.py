@@ -21,11 +21,15 @@ pytestmark = pytest.mark.prometheus
 
 NEVER = {"UnexpectedDowngrade", "DowngradeWave", "LegacyRefused"}
 
-BY_JOB = {"HostDown", "ErrorBudgetBurn", "ReplicasDisagree", "PeerDownEverywhere"}
+BY_JOB = {
+    *("HostDown", "ErrorBudgetBurn", "ReplicasDisagree", "PeerDownEverywhere"),
+    "NoNorthboundTraffic",
+}
 """Alerts of a whole job: they carry no instance."""
 OF_INSTANCE = {
     *("InstanceUnreachable", "MetricsMissing", "HostLosingPeers", "DowngradeWave"),
     *("EventLoopLag", "ConfigReloadFailed", "TelemetryDropping", "RecordNotWritten"),
+    *("NorthboundErrors", "AuthFailureBurst"),
 }
 
 Key = tuple[str, str, str]
