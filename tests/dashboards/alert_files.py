@@ -52,11 +52,13 @@ def alerts() -> tuple[Alert, ...]:
     )
 
 
+@cache
 def names() -> list[str]:
     """Each alert once, in the order of the file."""
     return list(dict.fromkeys(one.name for one in alerts()))
 
 
+@cache
 def recorded() -> dict[str, list[str]]:
     """Each recorded series with its expressions."""
     found: dict[str, list[str]] = {}
@@ -66,6 +68,7 @@ def recorded() -> dict[str, list[str]]:
     return found
 
 
+@cache
 def promtool_tests() -> list[tuple[str, dict[str, Any]]]:
     """(file, test) of every promtool test."""
     return [
@@ -115,7 +118,7 @@ def table() -> str:
             f"| [`{name}`]({path}) | {severities} | {own[0].labels['owner']} | {summary} |"
         )
     waiting = ", ".join(f"`{name}`" for name in COMING)
-    lines += ["", f"Not there yet, since nothing emits what they would watch: {waiting}."]
+    lines += ["", f"Not there yet, since nothing emits what to watch: {waiting}."]
     return "\n".join(lines)
 
 
