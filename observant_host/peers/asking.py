@@ -62,10 +62,16 @@ class Asking:
     async def answers(self, requests: Mapping[str, EmbeddedRequest]) -> dict[str, Any]:
         """One answer for each key. Raises InputRefused where nobody can or will, InvalidResult
         where there are too many, CallTimeout when the call's time is over meanwhile."""
+        asked = self.check(requests)
+        return await self.within_time(self._all(asked)) if asked else {}
+
+    def check(
+        self, requests: Mapping[str, EmbeddedRequest]
+    ) -> dict[str, tuple[InputRequest, InputHandler]]:
+        """Who is to answer each. Raises as `answers` does before anybody is asked."""
         if len(requests) > MAX_INPUTS:
             raise InvalidResult(f"{self.server} asked for {len(requests)} inputs at once")
-        asked = {key: self._checked(embedded) for key, embedded in requests.items()}
-        return await self.within_time(self._all(asked)) if asked else {}
+        return {key: self._checked(embedded) for key, embedded in requests.items()}
 
     async def pause(self, seconds: float) -> None:
         """Wait, within the call's time."""
@@ -115,8 +121,12 @@ class Asking:
         handler = self._handlers.of(kind) if kind is not None else None
         if kind is None or handler is None:
             raise self._refused(
-                f"it asked for {embedded.method}, which nobody here answers "
-                f"(give the host a handler for it)",
+                f"it asked for {embedded.method}, which "
+                + (
+                    "nobody here answers (give the host a handler for it)"
+                    if self._handlers.offered is None
+                    else "its caller did not declare"
+                )
             )
         request = InputRequest(
             server=self.server,
@@ -129,9 +139,9 @@ class Asking:
             raise self._refused(problem)
         return request, handler
 
-    async def _ask(self, request: InputRequest, handler: InputHandler) -> Mapping[str, Any]:
+    async def _ask(self, request: InputRequest, handler: InputHandler) -> Mapping[str, Any] | Raw:
         try:
-            return await ask(request, handler)
+            return await ask(request, handler, as_it_came=self._handlers.offered is not None)
         except InputDeclined as declined:
             raise InputRefused(
                 f"{self.server} asked for {request.method} and was refused",

@@ -19,11 +19,11 @@ from observant_host.errors import (
 )
 from observant_host.peers.asking import Asking
 from observant_host.peers.errand import Errand
-from observant_host.peers.input_rounds import METHODS, InputRounds
+from observant_host.peers.input_rounds import METHODS, InputRounds, wanted_by
 from observant_host.peers.tasks_extension import Following
 from observant_host.peers.url_rounds import REVISION, URL_REQUIRED, UrlRounds
 from observant_host.wire.envelope import with_log_level
-from observant_host.wire.messages import Peek, peek
+from observant_host.wire.messages import InputRequired, Peek, peek
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 class CallReply(msgspec.Struct, frozen=True, kw_only=True):
     """A complete result, as the server sent it. `attempts` counts the requests that were sent: 0
-    where the result was kept from an earlier one."""
+    where the result was kept from an earlier one. `input_required`: it is no result yet, and
+    `raw` is what the server wants first."""
 
     raw: Raw
     is_error: bool
@@ -45,20 +46,32 @@ class CallReply(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     generation: int
     attempts: int = 1
+    input_required: InputRequired | None = None
 
 
 class Call(Errand):
     """`takes_tasks`: this call told the server that we know tasks."""
 
-    __slots__ = ("_fixed", "_life", "_peer", "_principal", "log_level", "seen", "takes_tasks")
+    __slots__ = (
+        *("_fixed", "_hand_up", "_life", "_peer", "_principal", "_wanted"),
+        *("log_level", "seen", "takes_tasks"),
+    )
     _life: Life
     seen: Peek
 
     def begin(
-        self, peer: Peer, *, began: float, log_level: str | None, principal: str | None
+        self,
+        peer: Peer,
+        *,
+        began: float,
+        log_level: str | None,
+        principal: str | None,
+        hand_up: int | None = None,
     ) -> None:
         """Whose call it is, and when it must be over: by the caller's own `expires` where it gave
         one, else by the server's times, counted from when the call `began`."""
+        self._hand_up = hand_up
+        self._wanted: InputRequired | None = None
         timing = peer.server.timing
         self._peer = peer
         self._principal = principal
@@ -124,7 +137,12 @@ class Call(Errand):
             self._life = life
             if self.witness is not None and life.era is not None:
                 self.witness.era = life.era.name
-            self.round = number
+            self.round = number or self._hand_up or 0
+            if self._hand_up and self._era() != "modern":
+                raise InvalidCall(
+                    f"{peer.name} no longer speaks the era in which it asked for input: "
+                    "begin the call anew"
+                )
             if self.method in may_be_asked.ANNOUNCED:
                 params = self._as_known(params)
             if self.log_level is not None:
@@ -211,6 +229,10 @@ class Call(Errand):
 
     async def _followed(self, raw: Raw, params: Params) -> Raw:
         asking = self.asking()
+        if self.seen.result_type == "input_required" and self._hand_up is not None:
+            wanted = self._wanted = wanted_by(asking.server, raw)
+            asking.check(wanted.requests)
+            return raw
         if self.seen.result_type == "input_required":
             raw = await InputRounds(asking, params=params, send=self.send).until_complete(raw)
         if self.seen.result_type != "task":
@@ -279,6 +301,7 @@ class Call(Errand):
             version=era.version if era is not None else "",
             generation=self._life.generation,
             attempts=1 + self.round if attempts is None else attempts,
+            input_required=self._wanted,
         )
 
     def _era(self) -> str:

@@ -30,9 +30,16 @@ class UnfitAnswer(ValueError):
     """The sentence says what is wrong; it holds nothing that a person typed."""
 
 
-async def ask(request: InputRequest, handler: InputHandler) -> Mapping[str, Any]:
-    """The handler's answer, checked. Raises UnfitAnswer, InputDeclined, and what it raises."""
-    return fit(request, await handler(request))
+async def ask(
+    request: InputRequest, handler: InputHandler, *, as_it_came: bool = False
+) -> Mapping[str, Any] | Raw:
+    """The handler's answer, checked; with `as_it_came` (it is the caller's, not our program's) only
+    that it is an object. Raises UnfitAnswer, InputDeclined, and what it raises."""
+    answer = await handler(request)
+    if as_it_came:
+        _object(answer)
+        return answer
+    return fit(request, answer)
 
 
 def fit(request: InputRequest, answer: Mapping[str, Any] | Raw) -> Mapping[str, Any]:

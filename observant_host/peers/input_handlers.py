@@ -55,15 +55,28 @@ Raise `InputDeclined` where a person refuses and the protocol has no word for it
 """
 
 
+REJECTED_BY_USER: Final = -1
+"""Source: MCP 2025-11-25 client/sampling › Error Handling."""
+
+
 class InputDeclined(Exception):
-    """A handler's way to refuse sampling or roots."""
+    """A handler's way to refuse sampling or roots. `code` and the text are what a legacy server is
+    told; a modern one is told nothing."""
+
+    def __init__(self, message: str = "the user declined", *, code: int = REJECTED_BY_USER) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class InputHandlers(msgspec.Struct, frozen=True):
     """The handlers of one host, or of one call; None: that capability is not declared.
 
     `elicitation_modes` is what the elicitation handler can do: fill in forms, have a person open
-    an address. `extensions` are ids of protocol extensions that are declared beside.
+    an address; `sampling_tools` that the sampling handler takes tools. `extensions` are ids of
+    protocol extensions that are declared beside.
+
+    `offered` is what the caller of this one call declared itself: it is declared in place of what
+    the handlers say, and its answers go out as they came (`audience`: see `peers.relay`).
     """
 
     elicitation: InputHandler | None = None
@@ -71,6 +84,9 @@ class InputHandlers(msgspec.Struct, frozen=True):
     roots: InputHandler | None = None
     elicitation_modes: tuple[Mode, ...] = ("form",)
     extensions: tuple[str, ...] = ()
+    sampling_tools: bool = False
+    offered: Mapping[str, Any] | None = None
+    audience: Any = None
 
     def of(self, kind: InputKind) -> InputHandler | None:
         match kind:
@@ -83,6 +99,8 @@ class InputHandlers(msgspec.Struct, frozen=True):
 
     def capabilities(self) -> dict[str, Any]:
         """Client capabilities to declare, in the shape both eras share."""
+        if self.offered is not None:
+            return self._offered(self.offered)
         declared: dict[str, Any] = {}
         if self.elicitation is not None:
             declared["elicitation"] = {mode: {} for mode in self.elicitation_modes}
@@ -93,6 +111,12 @@ class InputHandlers(msgspec.Struct, frozen=True):
         if self.extensions:
             declared["extensions"] = {one: {} for one in self.extensions}
         return declared
+
+    def _offered(self, offered: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.extensions:
+            return dict(offered)
+        ours: dict[str, Any] = {one: {} for one in self.extensions}
+        return {**offered, "extensions": {**offered.get("extensions", {}), **ours}}
 
 
 NO_HANDLERS: Final = InputHandlers()
@@ -115,7 +139,8 @@ def forbidden(request: InputRequest, handlers: InputHandlers) -> str | None:
         params = request.decoded()
     except ValueError as error:
         return f"what it asked cannot be decoded ({error})"
-    if request.kind == "sampling" and ("tools" in params or "toolChoice" in params):
+    asks_tools = "tools" in params or "toolChoice" in params
+    if request.kind == "sampling" and asks_tools and not handlers.sampling_tools:
         return "it asked for sampling with tools, which was not declared"
     if request.kind == "elicitation":
         return _forbidden_elicitation(params, handlers.elicitation_modes)

@@ -53,9 +53,7 @@ class InputRounds:
         """
         server = self._asking.server
         while self.rounds < MAX_ROUNDS:
-            wanted = parse_input_required(raw)
-            if isinstance(wanted, str):
-                raise InvalidResult(f"{server} asked for input, but {wanted}")
+            wanted = wanted_by(server, raw)
             answers = await self._answers(wanted)
             self.rounds += 1
             raw = await self._send(_again(self._params, wanted, answers), self.rounds)
@@ -70,6 +68,14 @@ class InputRounds:
         self._asking.scheduled(attempt=self.rounds + 1, delay_s=pause_s)
         await self._asking.pause(pause_s)
         return await self._asking.answers(wanted.requests)
+
+
+def wanted_by(server: str, raw: Raw) -> InputRequired:
+    """What an `input_required` result asks for. Raises InvalidResult where it cannot be told."""
+    wanted = parse_input_required(raw)
+    if isinstance(wanted, str):
+        raise InvalidResult(f"{server} asked for input, but {wanted}")
+    return wanted
 
 
 def _again(params: Params, wanted: InputRequired, answers: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class RequestOptions(TypedDict, total=False):
     purpose: str
     log_level: str | None
     witness: Witness | None
+    hand_up: int | None
 
 
 class Peer:
@@ -145,6 +146,7 @@ class Peer:
         purpose: str = "call",
         log_level: str | None = None,
         witness: Witness | None = None,
+        hand_up: int | None = None,
     ) -> CallReply:
         """One call, waiting for a place, rounds of input and a task included.
 
@@ -152,6 +154,7 @@ class Peer:
         server's call_timeout_s since the call `began` (default: now), renewed by progress and by
         each round of input, and its call_max_s for the whole. Raises CallError. `handlers` replaces
         the peer's for this call, `log_level` its level of log messages; `principal` stands in line.
+        `hand_up`: a wish for input is the answer, to this round of it (0: the first).
         """
         call = Call(
             method,
@@ -170,8 +173,10 @@ class Peer:
             began=self.clock.monotonic() if began is None else began,
             log_level=log_level or self._log_level,
             principal=principal,
+            hand_up=hand_up,
         )
-        if method == READ and self._cache is not None and handlers is None:
+        own = handlers is not None and handlers.offered is None
+        if method == READ and self._cache is not None and not own and not hand_up:
             return await call.read(params, self._reading(self._cache, parent))
         return await call.result(params)
 

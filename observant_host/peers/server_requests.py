@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 MAX_RUNNING: Final = 16
 """Handlers of one life at once: more prompts than a person can answer; the rest is told "busy"."""
 
-REJECTED_BY_USER: Final = -1
-"""Source: MCP 2025-11-25 client/sampling › Error Handling."""
-
 
 class ServerRequests:
     """Answers for one legacy life; `write` queues one frame and never blocks or raises."""
@@ -127,9 +124,9 @@ class ServerRequests:
                 return jsonrpc.encode_error(request.id, INVALID_PARAMS, problem)
             try:
                 answer = encode(await ask(asked, handler))
-            except InputDeclined:
+            except InputDeclined as declined:
                 op.end_as("rpc_error", "declined")
-                return jsonrpc.encode_error(request.id, REJECTED_BY_USER, "the user declined")
+                return jsonrpc.encode_error(request.id, declined.code, str(declined))
             except Exception as error:  # noqa: BLE001 - a handler of the embedding program
                 op.end_as("error", type(error).__name__)
                 return jsonrpc.encode_error(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
 from msgspec import Raw
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     OnProgress = Callable[[float, float | None, str | None], object]
 
 
+Inputs = Literal["answer", "hand_up"]
+
+
 class CallOptions(TypedDict, total=False):
     """What every kind of call takes by keyword.
 
@@ -25,6 +28,12 @@ class CallOptions(TypedDict, total=False):
     level on, where it has any. `handlers` replaces the host's own for this call. `parent` is the
     caller's trace, `principal` who asks (for the record, and for a fair turn), `meta` the caller's
     `_meta` (the protocol's keys win over it).
+
+    `inputs="hand_up"`: where a modern server wants input first, that is the result
+    (`CallResult.input_required`), and nobody is asked here. Its caller calls again with
+    `input_responses`, with the server's `request_state` where it gave one, and with the number of
+    the `input_round` (from 1 on). `handlers` then say what is declared; a legacy server, and a
+    task, still ask them.
     """
 
     deadline_s: float | None
@@ -34,6 +43,10 @@ class CallOptions(TypedDict, total=False):
     parent: TraceContext | None
     principal: str | None
     meta: Mapping[str, Any] | None
+    inputs: Inputs
+    input_responses: Raw | None
+    request_state: str | None
+    input_round: int
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +61,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     parent: Any = None
     principal: str | None = None
     meta: Any = None
+    inputs: Inputs = "answer"
+    input_responses: Raw | None = None
+    request_state: str | None = None
+    input_round: int = 0
+
+    def again(self) -> dict[str, Any]:
+        """What a further round has beside the parameters of the first."""
+        members: dict[str, Any] = {}
+        if self.input_responses is not None:
+            members["inputResponses"] = self.input_responses
+        if self.request_state is not None:
+            members["requestState"] = self.request_state
+        return members
 
 
 class Target(msgspec.Struct, frozen=True):

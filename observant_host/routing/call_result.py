@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from observant_host.errors import CallError, Delivery, Fault, Outcome
     from observant_host.schema_check import OutputProblem
+    from observant_host.wire.messages import InputRequired
 
 
 class CallResult:
@@ -19,10 +20,11 @@ class CallResult:
 
     `outcome` is "ok" or "tool_error" (`is_error`). `call` has what is known of the call itself;
     its fields are here too. `schema_problem` says why `structuredContent` is not known to fit what
-    the tool promised (its outputSchema); the content is there all the same.
+    the tool promised (its outputSchema); the content is there all the same. `input_required` is
+    what the server wants first, where the call was to hand that up: then it is no result yet.
     """
 
-    __slots__ = ("_data", "_raw", "call", "is_error", "schema_problem")
+    __slots__ = ("_data", "_raw", "call", "input_required", "is_error", "schema_problem")
 
     delivery: Delivery = "replied"
     fault: Fault = "none"
@@ -34,7 +36,9 @@ class CallResult:
         call: CallFacts,
         is_error: bool = False,
         schema_problem: OutputProblem | None = None,
+        input_required: InputRequired | None = None,
     ) -> None:
+        self.input_required = input_required
         self._raw = raw
         self._data: dict[str, Any] | None = None
         self.call = call

@@ -122,7 +122,9 @@ class Router:
             try:
                 check_deadline(asked.deadline_s)
                 check_log_level(asked.log_level)
-                written = {**params(target), **asked.again()} if asked.input_round else params(target)
+                written = params(target)
+                if asked.input_round:
+                    written |= asked.again()
                 if asked.meta is not None:
                     written["_meta"] = as_object(asked.meta, "_meta")
             except InvalidCall as error:

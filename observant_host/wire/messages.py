@@ -69,11 +69,15 @@ class EmbeddedRequest(msgspec.Struct, frozen=True):
 
 
 class InputRequired(msgspec.Struct, frozen=True):
-    """`has_state` tells an absent state from any string: it is echoed exactly, or not at all."""
+    """`has_state` tells an absent state from any string: it is echoed exactly, or not at all.
+
+    `raw_requests` are the bytes of `inputRequests`, None where there are none.
+    """
 
     requests: dict[str, EmbeddedRequest]
     request_state: str | None
     has_state: bool
+    raw_requests: Raw | None = None
 
 
 class _PeekBody(msgspec.Struct, gc=False):
@@ -191,7 +195,8 @@ def parse_input_required(raw: Raw) -> InputRequired | str:
         return requests
     if not requests and not has_state:
         return "it has neither `inputRequests` nor `requestState`"
-    return InputRequired(requests, state if isinstance(state, str) else None, has_state)
+    text = state if isinstance(state, str) else None
+    return InputRequired(requests, text, has_state, fields.get("inputRequests"))
 
 
 def string_list(value: Any) -> tuple[str, ...] | None:

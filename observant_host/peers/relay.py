@@ -1,0 +1,95 @@
+"""Input that is not ours to give: it is asked of whoever made the call, further up.
+
+A server is offered what this one caller declared, and nothing else; what it then asks for goes up
+as its bytes, and the caller's answer comes down as its bytes.
+
+Source: MCP 2026-07-28 basic/versioning › Capability Negotiation; client/elicitation, sampling,
+roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+from msgspec import Raw
+
+from observant_host.peers.input_handlers import InputDeclined, InputHandlers
+from observant_host.wire.tasks import EXTENSION
+
+if TYPE_CHECKING:
+    from observant_host.peers.input_handlers import InputHandler, InputRequest, Mode
+
+PASSED_ON: Final = ("elicitation", "sampling", "roots", "experimental")
+"""Client capabilities that mean the same one hop further. `tasks` of a legacy client do not: we
+answer with results, never with tasks; for the same reason the extension is taken out."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """No answer: the caller's own error, or the sentence why it could not be asked."""
+
+    code: int
+    message: str
+
+
+class Relay(Protocol):
+    """One caller that can be asked while its call is open."""
+
+    async def ask(self, method: str, params: Raw) -> Raw | Refused:
+        """Have it answer a server's request: the bare result as its bytes. It is cancelled where
+        nobody waits for the answer any more."""
+
+
+def offered(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """What a server may be told of this caller, in the shape that both eras share."""
+    told = {
+        key: dict(capabilities[key])
+        for key in PASSED_ON
+        if isinstance(capabilities.get(key), Mapping)
+    }
+    extensions = capabilities.get("extensions")
+    if isinstance(extensions, Mapping):
+        passed = {key: one for key, one in extensions.items() if key != EXTENSION}
+        if passed:
+            told["extensions"] = passed
+    return told
+
+
+def relayed(
+    capabilities: Mapping[str, Any], relay: Relay, *, audience: object = None
+) -> InputHandlers:
+    """Handlers for one call that ask its caller, and declare exactly what it declared.
+
+    Calls of one `audience` (a session, a principal) may be told apart or not: what a server asks
+    during any of them is shown to the same person.
+    """
+    told = offered(capabilities)
+    handler = _handler(relay)
+    sampling = told.get("sampling")
+    return InputHandlers(
+        elicitation=handler if "elicitation" in told else None,
+        sampling=handler if sampling is not None else None,
+        roots=handler if "roots" in told else None,
+        elicitation_modes=_modes(told.get("elicitation", {})),
+        sampling_tools=isinstance(sampling, dict) and "tools" in sampling,
+        offered=told,
+        audience=audience,
+    )
+
+
+def _handler(relay: Relay) -> InputHandler:
+    async def ask(request: InputRequest) -> Raw:
+        answer = await relay.ask(request.method, request.params)
+        if isinstance(answer, Refused):
+            raise InputDeclined(answer.message, code=answer.code)
+        return answer
+
+    return ask
+
+
+def _modes(elicitation: Mapping[str, Any]) -> tuple[Mode, ...]:
+    """Source: MCP 2026-07-28 client/elicitation › Capabilities: an empty object means forms."""
+    modes: tuple[Mode, ...] = ("form", "url")
+    said = tuple(mode for mode in modes if mode in elicitation)
+    return said or ("form",)
