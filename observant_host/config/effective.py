@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from observant_host.config import keys, shown
+from observant_host.config.access import access_problems, emptied, jwt_settings
 from observant_host.config.assemble import Layers, fallback
 from observant_host.config.expand import (
     HARMLESS,
@@ -22,6 +23,7 @@ from observant_host.config.model import (
     HostConfig,
     HostSettings,
     HttpServer,
+    JwtSettings,
     Profile,
     ServerConfig,
     ServiceSettings,
@@ -135,12 +137,21 @@ class _Builder:
     def settings(self, table: Table, name: str, made: type[S]) -> S:
         """One table's struct; defaults are the struct's own."""
         written = self.table(table, (name,))
+        if "jwt" in written:
+            written["jwt"] = self._jwt(written["jwt"])
         if "import" in written:
             written["imports"] = written.pop("import")
         settings = made(**written)
-        for key in table.keys:
-            self.show_default((name, key), getattr(settings, "imports" if key == "import" else key))
+        for key, node in table.keys.items():
+            if isinstance(node, Kind):
+                field = "imports" if key == "import" else key
+                self.show_default((name, key), getattr(settings, field))
         return settings
+
+    def _jwt(self, written: dict[str, Any]) -> JwtSettings | None:
+        found, problems = jwt_settings(written)
+        self.problems += problems
+        return found
 
     def show_default(self, path: KeyPath, value: object) -> None:
         self.entries.setdefault(path, Entry(value, DEFAULT))
@@ -196,14 +207,13 @@ def build(layers: Layers, lookup: Lookup) -> Assembled:
     telemetry = builder.settings(keys.TELEMETRY, "telemetry", TelemetrySettings)
     builder.table(Table(keys.DEFAULTS), ("defaults",))
     servers = [_server(builder, name) for name in layers.servers]
-    profiles = {
-        name: Profile(**_with_filter(written))
-        for name, written in builder.named(keys.PROFILE, "profiles").items()
-    }
+    shown_parts = builder.named(keys.PROFILE, "profiles")
+    builder.problems += emptied(shown_parts)
+    profiles = {name: Profile(**_with_filter(one)) for name, one in shown_parts.items()}
     tokens = {
         name: Token(**written) for name, written in builder.named(keys.TOKEN, "tokens").items()
     }
-    builder.problems += _tokens_and_profiles(tokens, profiles, layers.servers)
+    builder.problems += access_problems(service, tokens, profiles, servers=layers.servers)
     if builder.problems:
         raise ConfigError(list(dict.fromkeys(builder.problems)))
     config = HostConfig(
@@ -264,21 +274,3 @@ def _rereading(config: ServerConfig, written: Written, lookup: Lookup) -> Server
 
 def _parts(leaf: Leaf, lookup: Lookup) -> tuple[str, ...]:
     return file_parts(leaf.raw, lookup, folder=leaf.origin.folder, places=leaf.origin.places)
-
-
-def _tokens_and_profiles(
-    tokens: Mapping[str, Token], profiles: Mapping[str, Profile], servers: Sequence[str]
-) -> list[str]:
-    problems = []
-    for name, token in tokens.items():
-        given = [key for key in ("sha256", "file", "env") if getattr(token, key) is not None]
-        if len(given) != 1:
-            found = ", ".join(given) or "none"
-            problems.append(f"tokens.{name} needs exactly one of sha256, file, env; found: {found}")
-        if token.profile is not None and token.profile not in profiles:
-            problems.append(f"tokens.{name}.profile names no [profiles.NAME] table")
-    for name, profile in profiles.items():
-        missing = [server for server in profile.servers if server not in servers]
-        if missing:
-            problems.append(f"profiles.{name}.servers names no server: {', '.join(missing)}")
-    return problems

@@ -100,6 +100,26 @@ HOST: Final = Table(
         "cache_dir": values.PATH,
     }
 )
+SCOPES: Final = choices("mcp", "read", "operate")
+RATE: Final = number(least=0.001)
+JWT: Final = Table(
+    {
+        "issuer": values.URL,
+        "audience": values.TEXTS,
+        "jwks_url": values.URL,
+        "jwks_file": values.PATH,
+        "algorithms": choices(
+            *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+            *("ES256", "ES384", "ES512", "EdDSA"),
+        ),
+        "principal_claim": values.FILLED,
+        "scope_claim": values.FILLED,
+        "scope_map": Open(SCOPES),
+        "profile": values.TEXT,
+        "rate": RATE,
+        "resource": values.URL,
+    }
+)
 SERVICE: Final = Table(
     {
         "listen": values.ADDRESS,
@@ -113,6 +133,7 @@ SERVICE: Final = Table(
         "names": choice("api", "canonical"),
         "tls_cert": values.PATH,
         "tls_key": values.PATH,
+        "jwt": JWT,
     }
 )
 TELEMETRY: Final = Table(
@@ -136,9 +157,9 @@ TOKEN: Final = Table(
         "sha256": values.SECRET,
         "file": msgspec.structs.replace(values.SECRET, path=True),
         "env": values.SECRET,
-        "scopes": choices("mcp", "read", "operate"),
+        "scopes": SCOPES,
         "profile": values.TEXT,
-        "rate": number(least=0),
+        "rate": RATE,
     }
 )
 PROFILE: Final = Table(

@@ -143,6 +143,26 @@ class HostSettings(msgspec.Struct, frozen=True):
     cache_dir: str | None = None
 
 
+class JwtSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """JSON Web Tokens of one issuer, let in beside the configured tokens.
+
+    Exactly one of `jwks_url`, `jwks_file`. `scope_map`: the issuer's word to scopes of ours; empty:
+    its words are ours. `resource`: the URL that clients know this host by (RFC 9728).
+    """
+
+    issuer: str
+    audience: tuple[str, ...]
+    jwks_url: str | None = None
+    jwks_file: str | None = None
+    algorithms: tuple[str, ...] = ("RS256", "PS256", "ES256", "EdDSA")
+    principal_claim: str = "sub"
+    scope_claim: str = "scope"
+    scope_map: Mapping[str, tuple[str, ...]] = {}
+    profile: str | None = None
+    rate: float | None = None
+    resource: str | None = None
+
+
 class ServiceSettings(msgspec.Struct, frozen=True):
     listen: str = "127.0.0.1:8700"
     metrics_listen: str | None = None
@@ -155,6 +175,7 @@ class ServiceSettings(msgspec.Struct, frozen=True):
     names: Literal["api", "canonical"] = "api"
     tls_cert: str | None = None
     tls_key: str | None = None
+    jwt: JwtSettings | None = None
 
 
 class TelemetrySettings(msgspec.Struct, frozen=True):

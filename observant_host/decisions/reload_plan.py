@@ -90,7 +90,7 @@ HOST_KEYS: Final[Mapping[str, bool]] = {
             *("host.state_dir", "host.cache_dir", "host.max_message_bytes", "host.remember_modern"),
             *("service.listen", "service.metrics_listen", "service.admin_listen"),
             *("service.allowed_hosts", "service.allowed_origins", "service.names"),
-            *("service.tls_cert", "service.tls_key"),
+            *("service.tls_cert", "service.tls_key", "service.jwt"),
             *("telemetry.otlp_endpoint", "telemetry.sample_ratio", "telemetry.record"),
             *("telemetry.decisions_max_bytes", "telemetry.decisions_max_days"),
             *("telemetry.traces_max_bytes", "telemetry.traces_max_days"),
