@@ -119,7 +119,7 @@ class Inbox:
                 case jsonrpc.Notification():
                     self._notices.received(message, era=self._rules.spoken)
                 case jsonrpc.Request():
-                    self._request(message)
+                    self._request(message, answering)
                 case _:
                     self._reply(message, frame, answering)
         if answering is None or answering.request_id is None:
@@ -184,11 +184,12 @@ class Inbox:
         noise, self._noise_kept = self._noise_kept, None
         return noise
 
-    def _request(self, request: jsonrpc.Request) -> None:
+    def _request(self, request: jsonrpc.Request, answering: Answering | None) -> None:
         """Legacy servers are answered; a modern one must not ask, and is never answered."""
         spoken = self._rules.spoken
         if spoken == "legacy":
-            self._server_requests.received(request)
+            answers = None if answering is None else answering.request_id
+            self._server_requests.received(request, answers)
         else:
             self._drop(f"request_from_{spoken}_server")
 

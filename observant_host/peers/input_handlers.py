@@ -28,6 +28,15 @@ KINDS: Final[Mapping[str, InputKind]] = {
 """The methods a server may ask for, embedded (modern) or as a request (legacy)."""
 
 
+RELAYED: Final[Mapping[str, Any]] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {},
+    "roots": {},
+}
+"""What callers may have. Tools in sampling are left out: few have them, and a server that may use
+them asks for nothing less."""
+
+
 class InputRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a server asks for: `params` are its bytes, to be shown as coming from `server`."""
 
@@ -76,7 +85,9 @@ class InputHandlers(msgspec.Struct, frozen=True):
     protocol extensions that are declared beside.
 
     `offered` is what the caller of this one call declared itself: it is declared in place of what
-    the handlers say, and its answers go out as they came (`audience`: see `peers.relay`).
+    the handlers say, and its answers go out as they came (`audience`: see `peers.relay`). `relays`
+    of a host's own: calls will bring such handlers, so a legacy server, which is told only once
+    what there is, is told of all kinds.
     """
 
     elicitation: InputHandler | None = None
@@ -87,6 +98,7 @@ class InputHandlers(msgspec.Struct, frozen=True):
     sampling_tools: bool = False
     offered: Mapping[str, Any] | None = None
     audience: Any = None
+    relays: bool = False
 
     def of(self, kind: InputKind) -> InputHandler | None:
         match kind:
@@ -111,6 +123,11 @@ class InputHandlers(msgspec.Struct, frozen=True):
         if self.extensions:
             declared["extensions"] = {one: {} for one in self.extensions}
         return declared
+
+    def initial(self) -> dict[str, Any]:
+        """Client capabilities of an `initialize`, which hold for whoever calls later."""
+        declared = self.capabilities()
+        return {**RELAYED, **declared} if self.relays else declared
 
     def _offered(self, offered: Mapping[str, Any]) -> dict[str, Any]:
         if not self.extensions:

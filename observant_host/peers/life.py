@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.errors import TransportError
 from observant_host.peers import endings, losses
+from observant_host.peers.askers import Askers
 from observant_host.peers.eras import ModernEra, encode_request
 from observant_host.peers.errand import Errand
 from observant_host.peers.headers import Headers
@@ -111,11 +112,13 @@ class Life:
             self._outbox,
             client_info=client_info,
             capabilities=self._declared,
+            initial=input_handlers.initial(),
             clock=clock,
         )
         answers = ServerRequests(
             server.name,
             handlers=input_handlers,
+            askers=Askers(self._pending, input_handlers, sweep=self._sweep, clock=clock),
             telemetry=telemetry,
             drop=self._drop,
             write=self._answer,

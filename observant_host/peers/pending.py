@@ -10,11 +10,14 @@ Source: MCP 2026-07-28 basic/index › Requests, Error Responses.
 
 from __future__ import annotations
 
-from typing import Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
 
 import msgspec
 
 from observant_host.wire.jsonrpc import Broken, Error, Result, normalises_to
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 W = TypeVar("W")
 
@@ -72,7 +75,7 @@ class Orphan(msgspec.Struct, frozen=True):
 
 
 class Pending(Generic[W]):
-    """The open requests of one life. All operations but `due`, `earliest` and `close` are O(1)."""
+    """The open requests of one life. What looks at one of them is O(1)."""
 
     def __init__(self) -> None:
         self._open: dict[int, Entry[W]] = {}
@@ -151,6 +154,10 @@ class Pending(Generic[W]):
         for entry in over:
             self.forget(entry.id)
         return over
+
+    def open_of(self, methods: Collection[str]) -> list[Entry[W]]:
+        """The open requests of these methods, the oldest first."""
+        return [entry for entry in self._open.values() if entry.method in methods]
 
     def earliest(self) -> float | None:
         """When the next request expires, in monotonic seconds; None where none is open."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class ProbeWriter:
-    """Of one life. Nothing is raised: what cannot be sent gets no answer."""
+    """Of one life. Nothing is raised: what cannot be sent gets no answer. `initial` is declared by
+    an `initialize`, once for all that follows."""
 
     def __init__(
         self,
@@ -30,12 +31,14 @@ class ProbeWriter:
         *,
         client_info: ClientInfo,
         capabilities: Mapping[str, Any],
+        initial: Mapping[str, Any],
         clock: Clock,
     ) -> None:
         self._probes = probes
         self._outbox = outbox
         self._client_info = client_info
         self._capabilities = capabilities
+        self._initial = initial
         self._clock = clock
 
     def discover(self, version: str, *, trace: TraceContext | None, propagate: bool) -> Probe:
@@ -62,7 +65,7 @@ class ProbeWriter:
         frame = legacy.initialize(
             probe.request_id,
             version=version,
-            capabilities=self._capabilities,
+            capabilities=self._initial,
             client_info=self._client_info,
         )
         self._outbox.write(frame, probe.method, request_id=probe.request_id)

@@ -17,6 +17,7 @@ from msgspec import Raw
 from observant_host.peers.input_answers import ask
 from observant_host.peers.input_handlers import (
     KINDS,
+    NO_HANDLERS,
     InputDeclined,
     InputHandlers,
     InputKind,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from observant_host.peers.input_handlers import InputHandler
+    from observant_host.peers.askers import Asker, Askers
     from observant_host.telemetry.facade import Telemetry
 
 MAX_RUNNING: Final = 16
@@ -48,12 +49,14 @@ class ServerRequests:
         server: str,
         *,
         handlers: InputHandlers,
+        askers: Askers,
         telemetry: Telemetry,
         drop: Callable[[str], None],
         write: Callable[[bytes], None],
     ) -> None:
         self._server = server
-        self._handlers = handlers
+        self._declared = handlers.initial()
+        self._askers = askers
         self._telemetry = telemetry
         self._drop = drop
         self._write = write
@@ -64,21 +67,26 @@ class ServerRequests:
         """How many handlers are at work."""
         return len(self._running)
 
-    def received(self, request: jsonrpc.Request) -> None:
-        """Answer at once, or start the handler that will."""
+    def received(self, request: jsonrpc.Request, answers: int | None = None) -> None:
+        """Answer at once, or start the handler that will. `answers`: see `Askers.of`."""
         if request.method == "ping":
             self._answer_now(request, jsonrpc.encode_result(request.id, b"{}"))
             return
         kind = KINDS.get(request.method)
-        handler = self._handlers.of(kind) if kind is not None else None
-        if kind is None or handler is None:
+        if kind is None or kind not in self._declared:
             self._refuse(request, METHOD_NOT_FOUND, "this client does not offer that method")
+            return
+        asker = self._askers.of(answers)
+        if asker.handlers is None:
+            self._refuse(request, INTERNAL_ERROR, "several calls are open; whose this is, is open")
+        elif asker.handlers.of(kind) is None:
+            self._refuse(request, METHOD_NOT_FOUND, "this call's client does not offer that method")
         elif len(self._running) >= MAX_RUNNING:
             self._refuse(request, INTERNAL_ERROR, "too many requests are waiting for an answer")
         elif _key(request.id) in self._running:
             self._drop("server_request_id_reused")
         else:
-            self._start(request, kind, handler)
+            self._start(request, kind, asker)
 
     def cancelled(self, params: Raw | None) -> None:
         """The server gave a request up: stop its handler, answer nothing."""
@@ -95,13 +103,15 @@ class ServerRequests:
         for task in running.values():
             task.cancel()
 
-    def _start(self, request: jsonrpc.Request, kind: InputKind, handler: InputHandler) -> None:
+    def _start(self, request: jsonrpc.Request, kind: InputKind, asker: Asker) -> None:
         key = _key(request.id)
 
         async def run() -> None:
+            left = self._askers.pause(asker)
             try:
-                frame = await self._ask(request, kind, handler)
+                frame = await self._ask(request, kind, asker)
             finally:
+                self._askers.resume(asker, left)
                 if self._running.get(key) is task:
                     del self._running[key]
             self._write(frame)
@@ -109,7 +119,10 @@ class ServerRequests:
         task = spawn(f"{self._server} {request.method}", run(), on_error=self._handler_failed)
         self._running[key] = task
 
-    async def _ask(self, request: jsonrpc.Request, kind: InputKind, handler: InputHandler) -> bytes:
+    async def _ask(self, request: jsonrpc.Request, kind: InputKind, asker: Asker) -> bytes:
+        handlers = asker.handlers or NO_HANDLERS
+        handler = handlers.of(kind)
+        assert handler is not None  # noqa: S101 - looked at before it was started
         asked = InputRequest(
             server=self._server,
             kind=kind,
@@ -118,12 +131,13 @@ class ServerRequests:
         )
         fact = self._fact(request.method)
         with self._telemetry.operation(fact) as op:
-            problem = forbidden(asked, self._handlers)
+            problem = forbidden(asked, handlers)
             if problem is not None:
                 op.end_as("invalid", "invalid_params")
                 return jsonrpc.encode_error(request.id, INVALID_PARAMS, problem)
             try:
-                answer = encode(await ask(asked, handler))
+                passed_on = handlers.offered is not None
+                answer = encode(await ask(asked, handler, as_it_came=passed_on))
             except InputDeclined as declined:
                 op.end_as("rpc_error", "declined")
                 return jsonrpc.encode_error(request.id, declined.code, str(declined))
