@@ -33,9 +33,48 @@ def problems(message: dict[str, Any], revision: str) -> list[str]:
     return _problems(message, revision, envelope) + _problems(message, revision, definition)
 
 
+def definition_problems(message: Any, revision: str, definition: str) -> list[str]:
+    """What one definition of the revision's schema has against this; [] where it is valid."""
+    return _problems(message, revision, definition)
+
+
 def methods(revision: str) -> frozenset[str]:
     """All that a client of this revision may send, requests and notifications."""
     return frozenset(_by_method(revision))
+
+
+RESULTS = {
+    "initialize": "InitializeResult",
+    "tools/list": "ListToolsResult",
+    "tools/call": "CallToolResult",
+    "prompts/list": "ListPromptsResult",
+    "prompts/get": "GetPromptResult",
+    "resources/list": "ListResourcesResult",
+    "resources/templates/list": "ListResourceTemplatesResult",
+    "resources/read": "ReadResourceResult",
+    "completion/complete": "CompleteResult",
+    "ping": "EmptyResult",
+    "logging/setLevel": "EmptyResult",
+    "resources/subscribe": "EmptyResult",
+    "resources/unsubscribe": "EmptyResult",
+}
+"""What a legacy server answers each method with."""
+
+
+def defined(revision: str, name: str) -> dict[str, Any]:
+    """One definition of a revision's schema."""
+    return _definitions(revision)[1][name]
+
+
+def result_problems(method: str, result: dict[str, Any], revision: str) -> list[str]:
+    """What the revision's schema has against this result of a legacy server."""
+    return _problems(result, revision, RESULTS[method])
+
+
+def told_problems(message: dict[str, Any], revision: str) -> list[str]:
+    """What it has against a notification, or a request, of a legacy server."""
+    union = "ServerRequest" if "id" in message else "ServerNotification"
+    return _problems(message, revision, union)
 
 
 @functools.cache
