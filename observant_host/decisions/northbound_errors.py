@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from observant_host.decisions.northbound import STATUS_OK, Refusal, at_the_door
-from observant_host.errors import CallError, InputRefused, InvalidCall, RpcError
+from observant_host.errors import CallError, InvalidCall, RpcError
 from observant_host.wire.revisions import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -41,17 +41,13 @@ DETAILS: Final = "observant-host/error"
 
 def refusal_of(error: CallError, *, method: str) -> Refusal | None:
     """The JSON-RPC error that this failure is, or None where it is a result with `isError`."""
-    match error:
-        case RpcError():
-            return passed_on(error)
-        case InvalidCall(unknown=True):
-            return Refusal(INVALID_PARAMS, str(error))
-        case _ if method == "tools/call":
-            return None
-        case InvalidCall():
-            return Refusal(INVALID_PARAMS, str(error))
-        case InputRefused() | CallError():
-            return Refusal(INTERNAL_ERROR, str(error), {DETAILS: details(error)})
+    if isinstance(error, RpcError):
+        return passed_on(error)
+    if isinstance(error, InvalidCall) and (error.unknown or method != "tools/call"):
+        return Refusal(INVALID_PARAMS, str(error))
+    if method == "tools/call":
+        return None
+    return Refusal(INTERNAL_ERROR, str(error), {DETAILS: details(error)})
 
 
 def passed_on(error: RpcError) -> Refusal:
@@ -59,7 +55,7 @@ def passed_on(error: RpcError) -> Refusal:
     nothing, on our side."""
     message = error.rpc_message or str(error)
     code = error.code
-    if code == MISSING_CLIENT_CAPABILITY and isinstance(error.data, dict | Mapping):
+    if code == MISSING_CLIENT_CAPABILITY and isinstance(error.data, Mapping):
         return at_the_door(code, message, error.data)
     if code == LEGACY_NOT_FOUND:
         return Refusal(INVALID_PARAMS, message, error.data, STATUS_OK)

@@ -76,15 +76,16 @@ def result_of(request_id: Id, result: bytes | Raw | tuple[Part, ...]) -> Respons
 
 
 def error_of(request_id: Id, refusal: Refusal) -> Response:
-    """The response with this error. An id that could not be read is null."""
+    """The response with this error. One to nobody knows what has no id.
+
+    Source: MCP 2026-07-28 basic/index › Error Responses.
+    """
     body: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
     if refusal.data is not None:
         body["data"] = refusal.data
-    return Response(
-        (b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(request_id), encode(body)),),
-        refusal.status,
-        refusal.code,
-    )
+    to = b"" if request_id is None else b'"id":%b,' % encode(request_id)
+    whole = b'{"jsonrpc":"2.0",%b"error":%b}' % (to, encode(body))
+    return Response((whole,), refusal.status, refusal.code)
 
 
 def notification(method: str, params: Mapping[str, Any]) -> bytes:
