@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from observant_host.decisions.catalogue import Catalogue
     from observant_host.decisions.names import Grants
     from observant_host.peers.input_handlers import InputHandlers
-    from observant_host.peers.told import OnLog
+    from observant_host.peers.told import LogMessage, OnLog
     from observant_host.telemetry.facade import Telemetry
 
 FLIGHT_RECORDER: Final = 1000
@@ -110,6 +110,7 @@ class Core:
         self.dirty = Signal()
         self.catalogues: Followers[Catalogue] = Followers()
         self.servers: Followers[str] = Followers()
+        self.logs: Followers[LogMessage] = Followers(plan.on_log)
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
         self._lists_run_out_s = math.inf
         self._changed: set[str] = set()
@@ -238,7 +239,7 @@ class Core:
             drain_timeout_s=lambda: self.plan.config.service.drain_timeout_s,
             cache=ResourceCache(plan.clock),
             log_level=plan.log_level,
-            on_log=plan.on_log,
+            on_log=self.logs.tell,
         )
 
         def keep(grants: Grants) -> None:

@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Followers(Generic[T]):
-    """They must neither block nor raise."""
+    """They must neither block nor raise. `first` is one of them, for ever."""
 
-    def __init__(self) -> None:
-        self._told: set[Callable[[T], object]] = set()
+    def __init__(self, first: Callable[[T], object] | None = None) -> None:
+        self._told: set[Callable[[T], object]] = set() if first is None else {first}
 
     def add(self, told: Callable[[T], object]) -> Callable[[], None]:
         """Have `told` called from now on; returns what ends that."""

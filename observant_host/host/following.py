@@ -13,6 +13,7 @@ from observant_host.routing.refusals import no_route
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from observant_host.peers.told import LogMessage
     from observant_host.supervision.supervisor import PeerSupervisor
 
     OnUpdated = Callable[[str], object]
@@ -54,6 +55,11 @@ class Following(Calls):
     ) -> None:
         """Take a wish back: this callback's, or all of the URI's. Where there is none, nothing."""
         self._followed(uri, server).peer.wishes.remove(uri, callback)
+
+    def follow_logs(self, told: Callable[[LogMessage], object]) -> Callable[[], None]:
+        """Have `told` called for each log message of a server that is told further; it must neither
+        block nor raise. Returns what ends that. Raises Unavailable where the host does not run."""
+        return self._running().logs.add(told)
 
     def _followed(self, uri: str, server: str | None) -> PeerSupervisor:
         core = self._core

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from observant_host.config import HostConfig
     from observant_host.decisions.catalogue import Catalogue, Listing
     from observant_host.incidents.purge import Purged
+    from observant_host.peers.told import LogMessage
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
     from observant_host.routing.open_calls import CallInFlight, EndedCall
@@ -20,6 +23,25 @@ if TYPE_CHECKING:
     from observant_host.supervision.peer_state import ServerView
     from observant_host.telemetry.facade import Telemetry
     from observant_host.timing.tasks import Signal
+
+
+class LogLevelSet(msgspec.Struct, frozen=True, kw_only=True):
+    """`level` is in force until `until` (ISO 8601), then `configured` again."""
+
+    level: str
+    until: str
+    configured: str
+
+
+class CaptureBegun(msgspec.Struct, frozen=True, kw_only=True):
+    """Frames of `server` go to `file` until `until` (ISO 8601), or until it has `max_bytes`.
+    `arguments`: with arguments and results."""
+
+    server: str
+    file: str
+    until: str
+    max_bytes: int
+    arguments: bool
 
 
 class Reloaded(Protocol):
@@ -121,6 +143,8 @@ class Served(Protocol):
 
     def follow_catalogue(self, told: Callable[[Catalogue], object]) -> Callable[[], None]: ...
 
+    def follow_logs(self, told: Callable[[LogMessage], object]) -> Callable[[], None]: ...
+
     def follow_servers(self, told: Callable[[str], object]) -> Callable[[], None]: ...
 
     def follow_decisions(self, told: Callable[[dict[str, Any]], object]) -> Callable[[], None]: ...
@@ -130,6 +154,32 @@ class Served(Protocol):
     def calls_in_flight(self) -> list[CallInFlight]: ...
 
     def recent_calls(self) -> list[EndedCall]: ...
+
+    async def switch_tool(
+        self,
+        name: str,
+        tool: str,
+        *,
+        on: bool,
+        until: float | None = None,
+        for_s: float | None = None,
+        principal: str = "library",
+        reason: str = "",
+    ) -> ServerView: ...
+
+    def set_log_level(
+        self, level: str, *, for_s: float, principal: str = "library", reason: str = ""
+    ) -> LogLevelSet: ...
+
+    async def capture(
+        self,
+        name: str,
+        *,
+        for_s: float,
+        arguments: bool = False,
+        principal: str = "library",
+        reason: str = "",
+    ) -> CaptureBegun: ...
 
     async def cancel_call(
         self, call_id: str, *, principal: str = "library", reason: str = ""
@@ -165,6 +215,8 @@ class Served(Protocol):
     ) -> Reloaded: ...
 
     def log_tail(self) -> Sequence[str]: ...
+
+    def masked(self, text: str) -> str: ...
 
     def recent_decisions(self) -> list[dict[str, Any]]: ...
 
