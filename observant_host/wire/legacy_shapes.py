@@ -60,7 +60,7 @@ STRUCTURED: Final = "2025-06-18"
 
 def shaped(method: str, result: bytes | Raw, revision: str) -> bytes | Raw:
     """The result of `method` as the revision has it; itself where nothing is to be changed."""
-    if not _newer_words(method, revision).search(memoryview(result)):
+    if not has_newer_words(method, result, revision):
         return result
     try:
         members = _members(result)
@@ -71,6 +71,11 @@ def shaped(method: str, result: bytes | Raw, revision: str) -> bytes | Raw:
     except (msgspec.MsgspecError, RecursionError, TypeError):
         return result
     return _encode(members)
+
+
+def has_newer_words(method: str, part: bytes | memoryview | Raw, revision: str) -> bool:
+    """Whether these bytes of a result may hold anything to be changed."""
+    return _newer_words(method, revision).search(memoryview(part)) is not None
 
 
 def _inside(method: str, members: Members, revision: str) -> None:

@@ -103,13 +103,13 @@ class Desk:
         trace = question.meta.trace
         parent = parse(trace.get("traceparent"), trace.get("tracestate"))
         links = (Link(around, "carried_by"),) if around is not None and parent is not None else ()
-        fact = _fact(question, caller)
+        fact = fact_of(question, caller)
         operation = self._host.telemetry.operation(fact, parent=parent or around, links=links)
         with operation as op:
             try:
                 response = await self._response(question, caller, out, op)
                 if isinstance(response, Response):
-                    _note(op, response)
+                    note(op, response)
                     await out.respond(response)
                     return
             finally:
@@ -124,7 +124,7 @@ class Desk:
         fact = NorthboundRequest(method=method[:MAX_NAME_TOLD], era=era)
         with self._host.telemetry.operation(fact) as op:
             response = error_of(request_id, refusal)
-            _note(op, response)
+            note(op, response)
             await out.respond(response)
 
     def close(self) -> None:
@@ -152,8 +152,8 @@ class Desk:
                 return error_of(question.id, refusal)
 
 
-def _fact(question: Question, caller: Caller) -> NorthboundRequest:
-    """A resource's URI may hold a secret: it is in no fact."""
+def fact_of(question: Question, caller: Caller) -> NorthboundRequest:
+    """What is told of a request. A resource's URI may hold a secret: it is in no fact."""
     target = question.text("name") if question.method in ("tools/call", "prompts/get") else None
     return NorthboundRequest(
         method=question.method[:MAX_NAME_TOLD],
@@ -167,7 +167,8 @@ def _fact(question: Question, caller: Caller) -> NorthboundRequest:
     )
 
 
-def _note(op: Operation, response: Response) -> None:
+def note(op: Operation, response: Response) -> None:
+    """Tell of an error that is the answer."""
     if response.code is not None:
         op.note(rpc_code=response.code, http_status=response.status)
         op.end_as("rpc_error", str(response.code))

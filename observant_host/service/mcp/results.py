@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 COMPLETE: Final = b'"resultType":"complete"'
 UNCACHED: Final = b'"ttlMs":0,"cacheScope":"private"'
+ADDED: Final = frozenset(
+    b"{" + words + end
+    for words in (COMPLETE, UNCACHED, COMPLETE + b"," + UNCACHED)
+    for end in (b"", b",")
+)
+"""Parts of a response that hold only what we put before a server's bytes."""
 
 
 def complete(request_id: int | str, result: CallResult) -> Response:
