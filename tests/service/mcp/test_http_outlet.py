@@ -81,10 +81,13 @@ async def test_an_event_has_no_line_breaks_and_the_response_ends_the_stream() ->
         out.notify(NOTE)
         await out.respond(DONE)
 
-    async with served(script) as (_, url), aiohttp.ClientSession() as session:
-        async with session.get(url) as response:
-            assert response.content_type == "text/event-stream"
-            body = await response.read()
+    async with (
+        served(script) as (_, url),
+        aiohttp.ClientSession() as session,
+        session.get(url) as response,
+    ):
+        assert response.content_type == "text/event-stream"
+        body = await response.read()
     assert body == (
         b"event: message\ndata: " + NOTE + b"\n\n"
         b'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"a": 1}}\n\n'
@@ -98,12 +101,15 @@ async def test_a_silent_stream_is_kept_alive_by_comments() -> None:
         out.notify(NOTE)
         await asyncio.Event().wait()
 
-    async with served(script, clock) as (_, url), aiohttp.ClientSession() as session:
-        async with session.get(url) as response:
-            await response.content.readuntil(b"\n\n")
-            for _ in range(2):
-                await clock.advance(KEEP_ALIVE_S)
-                assert await response.content.readuntil(b"\n\n") == b": keep-alive\n\n"
+    async with (
+        served(script, clock) as (_, url),
+        aiohttp.ClientSession() as session,
+        session.get(url) as response,
+    ):
+        await response.content.readuntil(b"\n\n")
+        for _ in range(2):
+            await clock.advance(KEEP_ALIVE_S)
+            assert await response.content.readuntil(b"\n\n") == b": keep-alive\n\n"
 
 
 async def test_a_client_that_does_not_read_costs_one_bounded_buffer_and_then_its_connection() -> (
@@ -125,10 +131,13 @@ async def test_a_client_that_does_not_read_costs_one_bounded_buffer_and_then_its
 async def test_a_client_that_takes_no_more_of_a_body_is_cut_off() -> None:
     clock = ManualClock()
     body = Response((b"[", memoryview(b"1," * (32 << 20)), b"1]"))
-    async with served(lambda out: out.respond(body), clock) as (one, url):
-        async with aiohttp.ClientSession() as session, session.get(url):
-            out = await one.outlet
-            while not one.ended.done():
-                await clock.advance(STALLED_S)
-                await asyncio.sleep(0)
-            assert out.cut == "stalled_reader"
+    async with (
+        served(lambda out: out.respond(body), clock) as (one, url),
+        aiohttp.ClientSession() as session,
+        session.get(url),
+    ):
+        out = await one.outlet
+        while not one.ended.done():
+            await clock.advance(STALLED_S)
+            await asyncio.sleep(0)
+        assert out.cut == "stalled_reader"
