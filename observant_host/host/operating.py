@@ -42,6 +42,10 @@ class Operating(Acting):
         )
         return call
 
+    def masked(self, text: str) -> str:
+        """A text without the configured secrets, for whoever shows it to a person."""
+        return self._masker.text(text)
+
     # Following: `told` is called on the loop and must neither block nor raise; each returns what
     # ends it
 
