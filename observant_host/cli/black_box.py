@@ -43,7 +43,8 @@ def black_box(host: Host, screen: Screen, state_dir: Path) -> Iterator[None]:
         except Exception:
             with suppress(OSError, HostError):
                 path = host.black_box or host.dump_decisions(state_dir, "crash")
-                screen.fail(f"the host crashed; its last decisions are in {path}")
+                if path is not None:
+                    screen.fail(f"the host crashed; its last decisions are in {path}")
             raise
 
 

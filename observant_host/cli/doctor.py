@@ -46,6 +46,7 @@ STYLES: Final = {"ok": "green", "hint": "cyan", "warning": "yellow", "failed": "
 def doctor(screen: Screen, *, everything: bool, as_json: bool, config: Path | None) -> int:
     """Check everything that can be checked without starting a server, each with a fix.
 
+    A span (`canary`) is sent through the record and to the collector, to see whether it arrives.
     Exit code 3 if something failed.
     """
     checks = examine_machine(config)
@@ -61,13 +62,14 @@ def examine_machine(given: Path | None) -> list[Check]:
     """Every check, the broken configuration as the only one where it cannot be read."""
     from observant_host import config_files
     from observant_host.cli.doctor_checks import Check, all_checks
+    from observant_host.cli.doctor_pipeline import judge, look
 
     around = config_files.Surroundings.of_process()
     try:
         loaded = config_files.load(given, around=around)
     except ConfigError as error:
         return [Check("failed", "config", text) for text in error.problems]
-    checks = all_checks(gather(loaded, around))
+    checks = [*all_checks(gather(loaded, around)), *judge(look(loaded, around))]
     return [Check("ok", "config", f"{loaded.path} is valid"), *_masked(checks, loaded.secrets)]
 
 

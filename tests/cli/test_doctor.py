@@ -21,6 +21,7 @@ from observant_host.cli.doctor_checks import (
     all_checks,
     package_of,
 )
+from observant_host.cli.doctor_pipeline import Pipeline, judge
 from observant_host.cli.doctor_urls import look_at_urls
 from observant_host.config import (
     EraPolicy,
@@ -30,7 +31,10 @@ from observant_host.config import (
     StdioServer,
     fingerprint,
 )
+from observant_host.telemetry.canary import Arrival
 from tests.support import canary
+from tests.support.running import command_line, config_of, file_in, running
+from tests.telemetry.test_export import Collector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -320,7 +324,7 @@ def run(folder: Path, *argv: str, **more: str) -> subprocess.CompletedProcess[st
         timeout=60,
         check=False,
         cwd=folder,
-        env=canary.environment(folder, **more),
+        env=canary.environment(folder, **{"OBSERVANT_HOST_SERVICE__LISTEN": "127.0.0.1:0", **more}),
     )
 
 
@@ -341,7 +345,7 @@ def test_a_sound_machine_passes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert f"{tmp_path}/oh.toml is valid" in done.stdout
     quiet = run(tmp_path, "-c", "oh.toml")
-    assert quiet.stdout.startswith("6 checks: 6 ok")
+    assert "failed" not in quiet.stdout
 
 
 def test_commands_are_found_as_the_child_would_find_them(tmp_path: Path) -> None:
@@ -402,6 +406,70 @@ def test_the_collector_and_the_running_host_are_asked_by_their_sockets(tmp_path:
     assert "is the port for gRPC" in of(wrong, "otlp")[0][1]
     bad = document(tmp_path, plain, OTEL_EXPORTER_OTLP_ENDPOINT="http://[x")
     assert "is no URL" in of(bad, "otlp")[0][1]
+
+
+@pytest.mark.parametrize(
+    ("found", "check", "result", "said"),
+    [
+        ({"arrival": Arrival(record="")}, "record", "ok", "read back"),
+        ({"arrival": Arrival(record="No space left on device")}, "record", "failed", "No space"),
+        ({"arrival": Arrival(otlp="")}, "span", "ok", "accepted"),
+        ({"arrival": Arrival(otlp="no answer")}, "span", "failed", "no answer"),
+        ({"metrics": ""}, "metrics", "ok", "serves them"),
+        ({"metrics": "gone"}, "metrics", "failed", "gone"),
+        ({"taken": ("127.0.0.1:1: in use",)}, "port", "failed", "cannot listen on 127.0.0.1:1"),
+        ({"free_bytes": 2 << 30, "record_bytes": 1 << 30}, "disk", "ok", "2,048 MiB are free"),
+        ({"free_bytes": 1 << 29, "record_bytes": 1 << 30}, "disk", "hint", "512 MiB are free"),
+        ({"free_bytes": 1 << 20, "record_bytes": 1 << 30}, "disk", "failed", "1 MiB are free"),
+    ],
+)
+def test_each_finding_about_the_pipeline_has_its_verdict_and_a_fix(
+    found: dict[str, Any], check: str, result: str, said: str
+) -> None:
+    (one,) = judge(Pipeline(**{"arrival": Arrival(), **found}))
+    assert (one.check, one.result) == (check, result)
+    assert said in one.finding
+    assert bool(one.fix) == (result != "ok")
+
+
+def test_nothing_is_said_of_what_is_not_asked_for() -> None:
+    assert list(judge(Pipeline(arrival=Arrival()))) == []
+
+
+def test_a_canary_goes_through_the_record_and_to_the_collector(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir(mode=0o700)
+    collector = Collector()
+    plain = '[host]\nstate_dir = "s"\n'
+    found = document(tmp_path, f'{plain}[telemetry]\notlp_endpoint = "{collector.url}"\n')
+    assert of(found, "record") == [("ok", "a span was written and read back")]
+    assert of(found, "span") == [("ok", "the collector accepted a span")]
+    assert collector.names() == ["observant_host.host.lifecycle"]
+    collector.status = 404
+    found = document(tmp_path, f'{plain}[telemetry]\notlp_endpoint = "{collector.url}"\n')
+    assert "404" in of(found, "span")[0][1]
+    collector.close()
+    (tmp_path / "s" / "decisions").rename(tmp_path / "aside")
+    (tmp_path / "s" / "decisions").write_text("in the way")
+    found = document(tmp_path, plain)
+    assert of(found, "record") == [("failed", "a span could not be recorded: File exists")]
+    assert of(found, "span") == []
+
+
+def test_an_address_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        found = document(tmp_path, "", OBSERVANT_HOST_SERVICE__LISTEN=address)
+    assert of(found, "port") == [("failed", f"cannot listen on {address}: Address already in use")]
+
+
+async def test_a_running_host_is_asked_for_its_metrics(tmp_path: Path) -> None:
+    file_in(tmp_path).write_text(config_of(tmp_path, {"a": {"tools": "echo"}}))
+    async with running(tmp_path):
+        code, out, _ = await command_line("doctor", "-c", str(file_in(tmp_path)), "--json")
+    found = json.loads(out)
+    assert code == 0, found
+    assert of(found, "metrics") == [("ok", "the running host serves them")]
+    assert of(found, "record") == [("ok", "a span was written and read back")]
 
 
 def test_no_output_holds_a_secret(tmp_path: Path) -> None:
