@@ -18,7 +18,7 @@ from observant_host.decisions.acts import (
     time_problem,
 )
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
-from observant_host.errors import HostError, InvalidCall, Unavailable
+from observant_host.errors import HostError, InvalidCall
 from observant_host.host.history import explain, incidents, purge_record
 from observant_host.host.reload import Reloading
 from observant_host.supervision.examine import Examination, examine
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from observant_host.config import ServerConfig
-    from observant_host.host.core import Core
     from observant_host.incidents.purge import Purged
     from observant_host.supervision.supervisor import PeerSupervisor
 
@@ -92,7 +91,7 @@ class Acting(Reloading):
         why = f"{DONE[verb]} by {principal}" + (f": {reason}" if reason else "")
         await peer.act(verb, ruling, why=why)
         if not kept:
-            raise _not_kept(f"{name} was {DONE[verb]}")
+            raise not_kept(f"{name} was {DONE[verb]}")
         return peer.record.view()
 
     def _ends(self, until: float | None, for_s: float | None) -> float | None:
@@ -154,7 +153,7 @@ class Acting(Reloading):
         kept = await core.keep_memory()
         await peer.again()
         if not kept:
-            raise _not_kept(f"{name} is allowed")
+            raise not_kept(f"{name} is allowed")
         return peer.record.view()
 
     async def examine(
@@ -248,11 +247,6 @@ class Acting(Reloading):
             OperatorAct(verb=verb, peer=name, principal=principal, reason=reason, detail=detail)
         )
 
-    def _running(self) -> Core:
-        if self._core is None or not self._core.opened.is_set():
-            raise Unavailable("the host does not run; use it inside `async with`", fault="host")
-        return self._core
-
     def _known(self, name: str) -> ServerConfig:
         server = self._servers.get(name)
         if server is None:
@@ -277,7 +271,7 @@ def _verb(act: str) -> Act:
         ) from None
 
 
-def _not_kept(done: str) -> HostError:
+def not_kept(done: str) -> HostError:
     return HostError(
         f"{done} in this run, but that could not be written to the state folder (see "
         "memory_not_saved in the log): free the disk; it is tried again for as long as the host "

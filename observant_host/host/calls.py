@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from observant_host.errors import Unavailable
 from observant_host.telemetry.vocabulary import HostLifecycle
 from observant_host.timing.tasks import Signal
+from observant_host.wire.tasks import EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +93,15 @@ class Calls:
         finally:
             self._left()
 
+    def may_ask_during_calls(self, server: str) -> bool:
+        """Whether this server can ask for input while a call is open: one of an older revision,
+        one that may have a task for the call, or one of which nothing is known now."""
+        peer = self._core.fleet.get(server) if self._core is not None else None
+        life = peer.peer.life if peer is not None else None
+        if peer is None or life is None or life.era is None:
+            return True
+        return life.era.name != "modern" or EXTENSION in peer.server.extensions
+
     def _admit(self) -> Core:
         core = self._core
         if self._refusing or core is None or not core.opened.is_set() or core.over.is_set():
@@ -103,6 +113,11 @@ class Calls:
             )
         self._open_calls += 1
         return core
+
+    def _running(self) -> Core:
+        if self._core is None or not self._core.opened.is_set():
+            raise Unavailable("the host does not run; use it inside `async with`", fault="host")
+        return self._core
 
     def _left(self) -> None:
         self._open_calls -= 1

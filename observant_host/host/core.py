@@ -110,6 +110,7 @@ class Core:
         self.dirty = Signal()
         self.catalogues: Followers[Catalogue] = Followers()
         self.servers: Followers[str] = Followers()
+        self.announced: Followers[tuple[str, frozenset[str]]] = Followers()
         self.logs: Followers[LogMessage] = Followers(plan.on_log)
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
         self._lists_run_out_s = math.inf
@@ -344,14 +345,13 @@ class Core:
         names, self._changed = self._changed, set()
         peer = next(iter(names)) if len(names) == 1 else ""
         trigger, links = self._listed(names)
-        self.store.refresh(
-            self.fleet.peer_views(),
-            peer=peer,
-            trigger=trigger,
-            links=links,
-        )
+        self.store.refresh(self.fleet.peer_views(), peer=peer, trigger=trigger, links=links)
         self._lists_run_out_s = self.fleet.lists_run_out_s()
         self.refreshed.set()
+        for name in names:
+            known = self.fleet.get(name)
+            if known is not None and (kinds := known.record.take_announced()):
+                self.announced.tell((name, kinds))
         took = self.plan.clock.monotonic() - began
         await wait_any(self.plan.clock, took * MERGE_SHARE, stop)
 

@@ -61,6 +61,14 @@ class Following(Calls):
         block nor raise. Returns what ends that. Raises Unavailable where the host does not run."""
         return self._running().logs.add(told)
 
+    def follow_announced(
+        self, told: Callable[[tuple[str, frozenset[str]]], object]
+    ) -> Callable[[], None]:
+        """Have `told((server, kinds))` called once lists are merged of which a server said that
+        they changed ("tools", "prompts", "resources"), also where they turned out to be the same.
+        As `follow_logs` otherwise."""
+        return self._running().announced.add(told)
+
     def _followed(self, uri: str, server: str | None) -> PeerSupervisor:
         core = self._core
         if core is None or not core.opened.is_set() or core.over.is_set():

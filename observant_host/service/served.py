@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Unpack
 
     from msgspec import Raw
@@ -129,6 +129,8 @@ class Served(Protocol):
         **options: Unpack[CallOptions],
     ) -> CallResult: ...
 
+    def may_ask_during_calls(self, server: str) -> bool: ...
+
     async def subscribe_resource(
         self, uri: str, callback: Callable[[str], object], *, server: str | None = None
     ) -> None: ...
@@ -142,6 +144,10 @@ class Served(Protocol):
     ) -> None: ...
 
     def follow_catalogue(self, told: Callable[[Catalogue], object]) -> Callable[[], None]: ...
+
+    def follow_announced(
+        self, told: Callable[[tuple[str, frozenset[str]]], object]
+    ) -> Callable[[], None]: ...
 
     def follow_logs(self, told: Callable[[LogMessage], object]) -> Callable[[], None]: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -130,6 +130,7 @@ class PeerRecord:
         self.trace_id: str | None = None
         self.because: TraceContext | None = None
         self._listed: tuple[str, TraceContext | None] | None = None
+        self._announced: frozenset[str] = frozenset()
         self.allowed = bool(server.era.allow_legacy)
         self.allowance_expires_s: float | None = None
         self.last_call = "none"
@@ -170,13 +171,26 @@ class PeerRecord:
         if self.status != before:
             self._around.changed(self.server.name)
 
-    def lists_read(self, trigger: str, context: TraceContext | None) -> None:
-        """Its lists were read anew, and that in this trace."""
+    def lists_read(
+        self,
+        trigger: str,
+        context: TraceContext | None,
+        *,
+        announced: Collection[str] = (),
+    ) -> None:
+        """Its lists were read anew, and that in this trace. `announced`: kinds of lists of which
+        the server had said that they changed."""
         self._listed = trigger, context
+        self._announced |= frozenset(announced)
 
     def take_listed(self) -> tuple[str, TraceContext | None] | None:
         """(trigger, context) of a reading that was not taken yet."""
         found, self._listed = self._listed, None
+        return found
+
+    def take_announced(self) -> frozenset[str]:
+        """Kinds of lists that the server said changed, read and not taken yet."""
+        found, self._announced = self._announced, frozenset()
         return found
 
     def _report(self, before: PeerStatus, now_ns: int) -> None:
@@ -216,6 +230,11 @@ class PeerRecord:
         life = self.life
         return life.transport.pid if life is not None and life.end is None else None
 
+    @property
+    def offered(self) -> Listing | None:
+        """Its last good listing, without the tools that a person switched off."""
+        return self._around.memory.offered(self.listing)
+
     def peer_view(self) -> PeerView:
         """What the catalogue needs to know."""
         return PeerView(
@@ -225,13 +244,13 @@ class PeerRecord:
             cause=self.status.cause,
             reason=self.status.reason,
             settled=self.settled,
-            listing=self.listing,
+            listing=self.offered,
             answers=self.vitals.health is not Health.WEDGED,
         )
 
     def view(self) -> ServerView:
         """The frozen view of this moment."""
-        life, status = self.life, self.status
+        life, status, listing = self.life, self.status, self.offered
         return ServerView(
             name=self.server.name,
             transport=self._transport(),
@@ -249,7 +268,7 @@ class PeerRecord:
             capabilities=self._masked(life.capabilities)
             if life and self.era is not Era.UNKNOWN
             else None,
-            tools=len(self.listing.tools) if self.listing is not None else 0,
+            tools=len(listing.tools) if listing is not None else 0,
             layers=self._layers(),
             evidence=self.evidence,
             pid=self.pid,

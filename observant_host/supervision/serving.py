@@ -86,7 +86,7 @@ class Serving:
         if not self._watchdog.started:
             self._peer.follow(self._life)
             await self._watchdog.start(self._around.broken)
-        told_in = signals.take_changes()
+        told_in, announced = signals.take_changes()
         if trigger is not Trigger.EXPIRED:  # that a hint ran out is no word of the server's
             self._relisting.began(self._now())
         if signals.stale.is_set():
@@ -107,7 +107,9 @@ class Serving:
                     bounds=ListBounds(seconds=self._record.server.timing.list_timeout_s),
                     previous=self._record.listing,
                 )
-                self._record.lists_read(trigger, told_in or self._around.telemetry.current())
+                self._record.lists_read(
+                    trigger, told_in or self._around.telemetry.current(), announced=announced
+                )
                 if self._record.listing.complete:
                     listening.healed(gap, self._record.listing, life=self._life)
                 self._record.readings = nth  # before anybody sees it, and asks for the next

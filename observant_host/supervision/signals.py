@@ -52,6 +52,7 @@ class LifeSignals:
         self.lists = Signal()
         self.changed_s = 0.0
         self._told_in: TraceContext | None = None
+        self._kinds: set[ListKind] = set()
         self.late_modern = Signal()
         self.answered = Signal()
         self.spoke = Signal()
@@ -65,13 +66,16 @@ class LifeSignals:
     def list_changed(self, kind: ListKind, told_in: TraceContext | None = None) -> None:
         self.changed_s = self._now_s()
         self._told_in = self._told_in or told_in
+        self._kinds.add(kind)
         self.lists.set()
 
-    def take_changes(self) -> TraceContext | None:
-        """The lists are being read: returns where the first change since the last time was told."""
+    def take_changes(self) -> tuple[TraceContext | None, frozenset[ListKind]]:
+        """The lists are being read: returns where the first change since the last time was told,
+        and of which lists the server said that they changed."""
         self.lists.clear()
         told_in, self._told_in = self._told_in, None
-        return told_in
+        kinds, self._kinds = frozenset(self._kinds), set()
+        return told_in, kinds
 
     def late_modern_evidence(self) -> None:
         self.late_modern.set()

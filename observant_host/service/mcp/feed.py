@@ -69,12 +69,13 @@ class Feed:
         self._host = host
         self._followers: set[Follower] = set()
         self._before: dict[str, Catalogue] = {}
-        self._stop: Callable[[], None] | None = None
+        self._stops: list[Callable[[], None]] = []
 
     def join(self, part: Slice, kinds: Collection[str]) -> Follower:
         """Follow from now on. Raises Unavailable where the host does not run."""
-        if self._stop is None:
-            self._stop = self._host.follow_catalogue(self._swapped)
+        if not self._stops:
+            self._stops.append(self._host.follow_catalogue(self._swapped))
+            self._stops.append(self._host.follow_announced(self._announced))
         self._before.setdefault(part.key, sliced(self._host.catalogue, part))
         follower = Follower(part, kinds, self._left)
         self._followers.add(follower)
@@ -84,9 +85,18 @@ class Feed:
         self._followers.discard(follower)
         if not any(one.part.key == follower.part.key for one in self._followers):
             self._before.pop(follower.part.key, None)
-        if not self._followers and self._stop is not None:
-            self._stop()
-            self._stop = None
+        if not self._followers:
+            while self._stops:
+                self._stops.pop()()
+
+    def _announced(self, news: tuple[str, frozenset[str]]) -> None:
+        """A server's own word counts also where its list is the same again."""
+        server, kinds = news
+        for follower in self._followers:
+            if follower.part.has_server(server):
+                for kind in KINDS:
+                    if kind in kinds:
+                        follower.listed(kind)
 
     def _swapped(self, catalogue: Catalogue) -> None:
         parts = {one.part.key: one.part for one in self._followers}
