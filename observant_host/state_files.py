@@ -67,7 +67,7 @@ class Moments(msgspec.Struct, frozen=True):
 
 class Memory(msgspec.Struct):
     """What is remembered. `modern` is by fingerprint; `eras`, `allowances`, `moments` and
-    `acts` (a person's, that stand) by server.
+    `acts` (a person's, that stand) by server; `tools_off` by "server/tool".
 
     Mutable on purpose: one host owns it and hands it to `MemoryFile`. `document` is the file as
     read, so that fields of a newer version are kept.
@@ -79,6 +79,7 @@ class Memory(msgspec.Struct):
     allowances: dict[str, Allowance] = {}
     moments: dict[str, Moments] = {}
     acts: dict[str, Ruling] = {}
+    tools_off: dict[str, Ruling] = {}
     document: Mapping[str, Any] = {}
 
 
@@ -133,6 +134,7 @@ class MemoryFile:
             "allowances": _over(was.get("allowances"), memory.allowances),
             "moments": _over(was.get("moments"), memory.moments),
             "acts": _over(was.get("acts"), memory.acts),
+            "tools_off": _over(was.get("tools_off"), memory.tools_off),
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=1)
 
@@ -242,6 +244,7 @@ def _memory(document: Mapping[str, Any]) -> Memory:
         allowances=_records(document, "allowances", Allowance),
         moments=_records(document, "moments", Moments),
         acts=_records(document, "acts", Ruling),
+        tools_off=_records(document, "tools_off", Ruling),
         document=document,
     )
 

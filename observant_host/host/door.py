@@ -172,6 +172,7 @@ class Host(Operating):
         self._owner = OwnerTask("host", core.run, on_error=_raised_to_whoever_waits)
         self._owner.start()
         await self._until(core.opened)
+        self._begin_operating(core)
 
     async def settled(self) -> None:
         """Until every enabled server is settled, or startup_deadline_s is over.
@@ -285,7 +286,7 @@ class Host(Operating):
         core = self._core
         if core is None or not core.opened.is_set():
             return {}
-        return {one.server.name: one.record.listing for one in core.fleet if one.server.enabled}
+        return {one.server.name: one.record.offered for one in core.fleet if one.server.enabled}
 
     # Looking
 

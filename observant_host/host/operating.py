@@ -4,17 +4,84 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from observant_host.host.acts import Acting
+from observant_host.decisions.acts import Act, Ruling
+from observant_host.decisions.names import qualified
+from observant_host.errors import InvalidCall
+from observant_host.host.acts import MAX_REASON, Acting, not_kept
+from observant_host.host.loudness import Loudness
+from observant_host.host.tool_switches import ToolSwitches, check
+from observant_host.supervision.peer_state import iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from observant_host.host.core import Core
     from observant_host.routing.open_calls import CallInFlight, EndedCall
+    from observant_host.service.served import LogLevelSet
+    from observant_host.supervision.peer_state import ServerView
 
 
 class Operating(Acting):
     """The part of a Host that is watched while it works. Everything raises Unavailable where the
     host does not run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loudness = Loudness()
+        self._switches: ToolSwitches | None = None
+
+    def _begin_operating(self, core: Core) -> None:
+        """Once the host has opened."""
+        self._switches = ToolSwitches(core)
+
+    async def switch_tool(
+        self,
+        name: str,
+        tool: str,
+        *,
+        on: bool,
+        until: float | None = None,
+        for_s: float | None = None,
+        principal: str = "library",
+        reason: str = "",
+    ) -> ServerView:
+        """One tool of a server, by its local name, off or on again; a recorded act.
+
+        While it is off it is excluded as "denied", and calls to it are refused. `until` (epoch
+        seconds) or `for_s` as for `act`. It is on disk before it is in force, and survives a
+        restart of the host. Raises InvalidCall, HostError where the disk refused it.
+        """
+        peer, core = self._known_peer(name), self._running()
+        ends = None if on else self._ends(until, for_s)
+        now_s = core.around.now_s()
+        if ends is not None and not ends > now_s:
+            raise InvalidCall("the time until which that should stand is over already")
+        check(core, peer, tool, on=on)
+        verb = Act.ENABLE if on else Act.DISABLE
+        told = "" if ends is None else f" until {iso(int(ends * 1e9))}"
+        detail = f"the tool {qualified(name, tool)}{told}"
+        self._record(verb, name, principal=principal, reason=reason, detail=detail)
+        ruling = Ruling(
+            act="disable",
+            until=ends,
+            principal=principal,
+            reason=reason[:MAX_REASON],
+            time=now_s,
+        )
+        if self._switches is not None:
+            self._switches.switch(peer, tool, None if on else ruling)
+        if not await core.keep_memory():
+            raise not_kept(f"{qualified(name, tool)} was {verb}d")
+        return peer.record.view()
+
+    def set_log_level(
+        self, level: str, *, for_s: float, principal: str = "library", reason: str = ""
+    ) -> LogLevelSet:
+        """Another level of the log, for at most a day; then the configuration's again, as after a
+        restart. A recorded act. Raises InvalidCall."""
+        return self._loudness.set(
+            self._running(), level, for_s=for_s, principal=principal, reason=reason
+        )
 
     def calls_in_flight(self) -> list[CallInFlight]:
         """Oldest first."""

@@ -9,7 +9,7 @@ ends.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from aiohttp import web
 
@@ -17,11 +17,12 @@ from observant_host.errors import ConfigError
 from observant_host.service import private_socket
 from observant_host.service.access import Access, listeners
 from observant_host.service.admin import add_health, add_metrics
+from observant_host.service.api.door import add_api, socket_owner
 from observant_host.service.callers import LOCAL
+from observant_host.service.events import Events
 from observant_host.service.mcp.desk import Desk
 from observant_host.service.mcp.http import Door
 from observant_host.service.mcp.sources import check_source
-from observant_host.service.socket_api import add_api
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from observant_host.service.access import Address
+    from observant_host.service.access import Address, Scope
+    from observant_host.service.api.door import Identify
     from observant_host.service.callers import Caller
     from observant_host.service.served import Served
     from observant_host.timing.clock import Clock
@@ -45,6 +47,7 @@ class Service:
         self.host = host
         self._clock = clock or SystemClock()
         self.desk = Desk(host, clock=self._clock)
+        self.events = Events(host, clock=self._clock)
         self._runners: list[web.AppRunner] = []
         self._private_in: Path | None = None
         self.addresses: dict[str, str] = {}
@@ -57,6 +60,7 @@ class Service:
         admin = self._application()
         add_health(admin, self.host)
         add_metrics(admin, self.host, access)
+        add_api(admin, self.host, identify=self._identify(access), events=self.events)
         agents = self._application() if "mcp" in found else admin
         self._serve_agents(agents, access)
         await self._listen_tcp("admin", admin, found["admin"])
@@ -72,21 +76,27 @@ class Service:
     def _application(self) -> web.Application:
         return web.Application(client_max_size=self.host.config.host.max_message_bytes)
 
-    def _serve_agents(self, app: web.Application, access: Access) -> None:
-        async def identify(request: web.Request) -> Caller:
+    def _identify(self, access: Access) -> Identify:
+        async def identify(request: web.Request, scope: str) -> Caller:
             check_source(request, self.host.config.service)
-            if not access.allows(request.headers.get("Authorization"), "mcp"):
+            if not access.allows(request.headers.get("Authorization"), cast("Scope", scope)):
                 raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
             return LOCAL
 
-        Door(self.desk, clock=self._clock, identify=identify).add_to(app)
+        return identify
+
+    def _serve_agents(self, app: web.Application, access: Access) -> None:
+        identify = self._identify(access)
+        Door(
+            self.desk, clock=self._clock, identify=lambda request: identify(request, "mcp")
+        ).add_to(app)
 
     async def listen_privately(self, state_dir: Path) -> None:
         """The socket in `state_dir`; the host must hold its lock."""
         app = self._application()
         add_health(app, self.host)
         add_metrics(app, self.host, None)
-        add_api(app, self.host)
+        add_api(app, self.host, identify=socket_owner, events=self.events)
         listener = await asyncio.to_thread(private_socket.listen, state_dir)
         runner = await self._runner(app)
         await web.SockSite(runner, listener).start()

@@ -14,8 +14,7 @@ import aiohttp
 import msgspec
 
 from observant_host.errors import CallTimeout, ConfigError, HostError, InvalidCall, Unavailable
-from observant_host.service.private_socket import address, socket_path
-from observant_host.service.socket_api import PRINCIPAL_HEADER
+from observant_host.service.private_socket import PRINCIPAL_HEADER, address, socket_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

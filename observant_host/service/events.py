@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from observant_host.decisions.slices import ALL
 from observant_host.errors import Unavailable
 from observant_host.timing.tasks import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from observant_host.decisions.slices import Slice
     from observant_host.service.served import Served
+    from observant_host.timing.clock import Clock
 
 KEPT: Final = 512
 """Events for somebody who comes back: minutes of a burning fleet."""
@@ -43,8 +46,9 @@ class Event(msgspec.Struct, frozen=True):
 class Reader:
     """`news` is set while there is something to take."""
 
-    def __init__(self, events: Events, position: int, *, lost: bool) -> None:
+    def __init__(self, events: Events, position: int, *, lost: bool, part: Slice) -> None:
         self._events = events
+        self._part = part
         self._position = position
         self._lost = lost
         self.news = Signal()
@@ -59,7 +63,7 @@ class Reader:
         if self._lost or position < first - 1:
             self._lost = False
             return [self._events.reload()]
-        return self._events.since(position)
+        return self._events.since(position, self._part)
 
     def leave(self) -> None:
         """Idempotent."""
@@ -69,8 +73,9 @@ class Reader:
 class Events:
     """Of one host. It follows it from the first reader on."""
 
-    def __init__(self, host: Served) -> None:
+    def __init__(self, host: Served, *, clock: Clock) -> None:
         self._host = host
+        self.clock = clock
         self._run = secrets.token_hex(4)
         self._ring: deque[Event] = deque(maxlen=KEPT)
         self._readers: set[Reader] = set()
@@ -82,8 +87,9 @@ class Events:
         """The number of the oldest one that is kept, or of the next."""
         return self._ring[0].number if self._ring else self.last + 1
 
-    def join(self, last_event_id: str | None = None) -> Reader:
-        """Hear of everything from now on, or after the event of that id. Leave it.
+    def join(self, last_event_id: str | None = None, *, part: Slice = ALL) -> Reader:
+        """Hear of everything from now on, or after the event of that id; with `part` only of what
+        exists there. Leave it.
 
         Raises Unavailable where the host does not run, or too many listen.
         """
@@ -92,7 +98,8 @@ class Events:
         if not self._stops:
             self._follow()
         position = self.last if last_event_id is None else self._number(last_event_id)
-        reader = Reader(self, self.last if position is None else position, lost=position is None)
+        begin = self.last if position is None else position
+        reader = Reader(self, begin, lost=position is None, part=part)
         self._readers.add(reader)
         return reader
 
@@ -119,9 +126,9 @@ class Events:
         position = int(number) if known and len(number) < 20 else -1
         return position if 0 <= position <= self.last else None
 
-    def since(self, position: int) -> list[bytes]:
+    def since(self, position: int, part: Slice) -> list[bytes]:
         """All after it, written out; of several about one server only the last."""
-        events = [event for event in self._ring if event.number > position]
+        events = [e for e in self._ring if e.number > position and _concerns(e, part)]
         newest = {event.data: event.number for event in events if event.kind == "server"}
         return [
             self._written(event.number, event.kind, self._data(event))
@@ -151,3 +158,17 @@ class Events:
         stops, self._stops = self._stops, []
         for stop in stops:
             stop()
+
+
+def _concerns(event: Event, part: Slice) -> bool:
+    """What is about no server concerns everybody."""
+    match event.kind:
+        case "server":
+            server = event.data
+        case "call":
+            server = event.data.server
+        case "decision":
+            server = event.data["server"]
+        case _:
+            server = None
+    return not server or part.has_server(server)

@@ -20,6 +20,8 @@ NAME: Final = "host.sock"
 ADDRESS_BYTES: Final = 107
 """Of sun_path on Linux, less its terminating zero."""
 BACKLOG: Final = 128
+PRINCIPAL_HEADER: Final = "X-Observant-Host-Principal"
+"""Who a client says to be: it is the host's own user anyway, and the record shall have a name."""
 
 
 def socket_path(state_dir: Path) -> Path:

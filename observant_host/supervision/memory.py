@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from observant_host.decisions.acts import Ruling, is_over
+from observant_host.decisions.names import qualified
 from observant_host.decisions.permission import CommandAllowance, Remembered
 from observant_host.decisions.terms import Era
+from observant_host.decisions.withheld import offered, split
 from observant_host.state_files import Allowance, LastEra, Memory, Moments, ProvenModern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from observant_host.config import ServerConfig
+    from observant_host.decisions.catalogue import Listing
     from observant_host.timing.clock import Clock
 
 
@@ -25,6 +28,12 @@ class HostMemory:
         self.memory = memory
         self._clock = clock
         self._changed = changed
+        self._off: dict[str, dict[str, Ruling]] = {}
+        for name, ruling in memory.tools_off.items():
+            server, tool = split(name)
+            if tool is not None:
+                self._off.setdefault(server, {})[tool] = ruling
+        self._offered: dict[str, tuple[Listing, Mapping[str, Ruling], Listing]] = {}
 
     def recall(self, server: ServerConfig) -> Remembered:
         """Permission's view of this server."""
@@ -85,6 +94,45 @@ class HostMemory:
             return ruling
         self.rule(server, None)
         return None
+
+    # One tool of a server
+
+    def tools_off(self, server: str) -> Mapping[str, Ruling]:
+        """By local name; another object after each change."""
+        return self._off.get(server, {})
+
+    def rule_tool(self, server: str, tool: str, ruling: Ruling | None) -> None:
+        """It is off as the ruling says; None: it is on again."""
+        off = {name: one for name, one in self.tools_off(server).items() if name != tool}
+        self.memory.tools_off.pop(qualified(server, tool), None)
+        if ruling is not None:
+            off[tool] = self.memory.tools_off[qualified(server, tool)] = ruling
+        self._off[server] = off
+        self._changed()
+
+    def over_by(self, now_s: float) -> list[tuple[str, str, Ruling]]:
+        """Tools whose time of being off is over."""
+        return [
+            (server, tool, ruling)
+            for server, off in self._off.items()
+            for tool, ruling in off.items()
+            if is_over(ruling, now_s)
+        ]
+
+    def next_over_s(self) -> float | None:
+        """When the next of them is (epoch seconds), None where none ends by itself."""
+        ends = (one.until for one in self.memory.tools_off.values() if one.until is not None)
+        return min(ends, default=None)
+
+    def offered(self, listing: Listing | None) -> Listing | None:
+        """The listing without what is off: the same object for the same listing."""
+        off = self._off.get(listing.server) if listing is not None else None
+        if listing is None or not off:
+            return listing
+        kept = self._offered.get(listing.server)
+        if kept is None or kept[0] is not listing or kept[1] is not off:
+            kept = self._offered[listing.server] = listing, off, offered(listing, off)
+        return kept[2]
 
     def moments(self, server: ServerConfig) -> Moments:
         """The persisted timestamps of this server."""

@@ -55,6 +55,12 @@ class Closing(Protocol):
     async def close(self) -> None: ...
 
 
+class Leveled(Protocol):
+    """The log, as far as its level goes."""
+
+    def set_level(self, level: str) -> None: ...
+
+
 class Operation:
     """Work in progress; a context manager, entered and left in one task.
 
@@ -222,6 +228,7 @@ class Telemetry:
     losses: spans lost since the start by stream ("decisions", "traces", "otlp"). flight: the last
     decisions in memory, where they are kept. down: the sinks that take nothing now, and why ("" for
     what is not known). log_tail: the last lines that went to stderr.
+    log: whose level may change, where lines are written at all.
     """
 
     def __init__(
@@ -237,12 +244,14 @@ class Telemetry:
         flight: FlightRecorder | None = None,
         down: Callable[[], Mapping[str, str]] = dict,
         log_tail: Callable[[], Sequence[str]] = tuple,
+        log: Leveled | None = None,
     ) -> None:
         self._starter = starter
         self.losses = losses
         self.flight = flight
         self.down = down
         self.log_tail = log_tail
+        self.log = log
         self._rotate = rotate
         self._sinks = tuple(sinks)
         self._routes: dict[type[Fact], tuple[Sink, ...]] = {}

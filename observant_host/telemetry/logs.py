@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -81,6 +81,11 @@ class LogSink:
         """A line about telemetry itself (a sink that went down), or of a library."""
         if LEVELS[level] >= LEVELS[self.level]:
             self._line(level, event, dict(fields))
+
+    def set_level(self, level: str) -> None:
+        """From the next line on. KeyError for a level that there is not."""
+        LEVELS[level]
+        self.level = cast("Level", level)
 
     async def flush(self) -> None:
         """Nothing of its own waits here."""

@@ -162,6 +162,7 @@ class _Parts:
             flight=flight,
             down=lambda: self._down(guards),
             log_tail=lambda: tuple(self._lines.tail) if self._lines is not None else (),
+            log=self._logs,
         )
 
     def _losses(self) -> dict[str, int]:
