@@ -22,16 +22,17 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 _SHOWN: Final[Mapping[str, tuple[str, str, float]]] = {
-    "inflight_calls": ("calls in flight", "calls", 1),
-    "queued_calls": ("calls queued", "calls", 1),
-    "peer_restarts_total": ("restarts", "restarts", 1),
-    "peer_processes": ("processes", "processes", 1),
+    "inflight_calls": ("in flight", "call", 1),
+    "queued_calls": ("queued", "call", 1),
+    "peer_restarts_total": ("restarted", "time", 1),
+    "peer_processes": ("its group has", "process", 1),
     "peer_resident_memory_bytes": ("memory", "MiB", 1 / 1024 / 1024),
     "peer_cpu_seconds_total": ("processor time", "s", 1),
-    "peer_open_fds": ("open files", "files", 1),
-    "call_duration_seconds_count": ("calls measured", "calls", 1),
+    "peer_open_fds": ("open", "file", 1),
 }
 """Metric (without its prefix), label, unit, and what makes the one the other."""
+
+_PLURAL: Final = {"call": "calls", "time": "times", "process": "processes", "file": "files"}
 
 
 def figures_of(server: str, exposition: str) -> tuple[Figure, ...]:
@@ -49,7 +50,7 @@ def figures_of(server: str, exposition: str) -> tuple[Figure, ...]:
             outcome = labels.get("outcome", "")
             outcomes[outcome] = outcomes.get(outcome, 0.0) + float(match[3])
     found = [
-        Figure(label, f"{_number(values[name] * factor)} {unit}")
+        Figure(label, _counted(values[name] * factor, unit))
         for name, (label, unit, factor) in _SHOWN.items()
         if name in values
     ]
@@ -61,14 +62,18 @@ def _mean(values: Mapping[str, float]) -> tuple[Figure, ...]:
     if not count:
         return ()
     mean_ms = values.get("call_duration_seconds_sum", 0.0) / count * 1000
-    return (Figure("mean duration of a call", f"{_number(mean_ms)} ms"),)
+    return (Figure("mean duration", f"{_number(mean_ms)} ms"),)
 
 
 def _by_outcome(outcomes: Mapping[str, float]) -> tuple[Figure, ...]:
     return tuple(
-        Figure(f"calls that ended {outcome}", f"{_number(count)} calls")
+        Figure(f"ended {outcome}", _counted(count, "call"))
         for outcome, count in sorted(outcomes.items())
     )
+
+
+def _counted(value: float, unit: str) -> str:
+    return f"{_number(value)} {unit if value == 1 else _PLURAL.get(unit, unit)}"
 
 
 def _number(value: float) -> str:

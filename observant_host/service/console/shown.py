@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -86,11 +87,12 @@ def waiting(servers: Iterable[Server]) -> int:
 
 def tally(servers: Iterable[Server]) -> list[tuple[str, int, str]]:
     """(state, how many, weight), in the order in which they first come."""
-    counts: dict[str, tuple[int, str]] = {}
-    for one in servers:
-        count, _ = counts.get(one.view.state, (0, ""))
-        counts[one.view.state] = count + 1, one.weight
-    return [(state, count, weight) for state, (count, weight) in counts.items()]
+    counts = Counter((one.view.state.value, one.weight) for one in servers)
+    return [(_named(state, weight), count, weight) for (state, weight), count in counts.items()]
+
+
+def _named(state: str, weight: str) -> str:
+    return f"{state}, {weight}" if weight in _ORDER else state
 
 
 def offered(server: Server, config: ServerConfig | None) -> tuple[str, ...]:

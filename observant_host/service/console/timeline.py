@@ -138,7 +138,7 @@ def _era(said: _Said) -> _Told:
     refused = said["era.selected"] == "unknown"
     direction = said["era.direction"]
     unexpected = "" if said.is_true("era.expected") else ", not expected"
-    weight = "decision" if refused or direction == "downgrade" or unexpected else ""
+    weight = "decision" if direction == "downgrade" or unexpected else ""
     title = (
         f"no era chosen: {said['era.reason']}{unexpected}"
         if refused
