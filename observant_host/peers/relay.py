@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 from msgspec import Raw
 
-from observant_host.peers.input_handlers import InputDeclined, InputHandlers
+from observant_host.peers.input_handlers import REJECTED_BY_USER, InputDeclined, InputHandlers
 from observant_host.wire.tasks import EXTENSION
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Relay(Protocol):
-    """One caller that can be asked while its call is open."""
+    """One caller that can be asked while its call is open. Calls of one `audience` (a session, a
+    principal) need not be told apart: what a server asks is shown to the same person."""
+
+    @property
+    def audience(self) -> object: ...
 
     async def ask(self, method: str, params: Raw) -> Raw | Refused:
         """Have it answer a server's request: the bare result as its bytes. It is cancelled where
@@ -56,14 +60,8 @@ def offered(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def relayed(
-    capabilities: Mapping[str, Any], relay: Relay, *, audience: object = None
-) -> InputHandlers:
-    """Handlers for one call that ask its caller, and declare exactly what it declared.
-
-    Calls of one `audience` (a session, a principal) may be told apart or not: what a server asks
-    during any of them is shown to the same person.
-    """
+def relayed(capabilities: Mapping[str, Any], relay: Relay) -> InputHandlers:
+    """Handlers for one call that ask its caller, and declare exactly what it declared."""
     told = offered(capabilities)
     handler = _handler(relay)
     sampling = told.get("sampling")
@@ -74,7 +72,7 @@ def relayed(
         elicitation_modes=_modes(told.get("elicitation", {})),
         sampling_tools=isinstance(sampling, dict) and "tools" in sampling,
         offered=told,
-        audience=audience,
+        audience=relay.audience,
     )
 
 
@@ -93,3 +91,13 @@ def _modes(elicitation: Mapping[str, Any]) -> tuple[Mode, ...]:
     modes: tuple[Mode, ...] = ("form", "url")
     said = tuple(mode for mode in modes if mode in elicitation)
     return said or ("form",)
+
+
+def unanswered(method: str) -> Raw | Refused:
+    """What a server is told where nobody will answer: the protocol's own word, where it has one.
+
+    Source: MCP 2025-11-25 client/elicitation › Response Actions, client/sampling › Error Handling.
+    """
+    if method == "elicitation/create":
+        return Raw(b'{"action":"cancel"}')
+    return Refused(REJECTED_BY_USER, "nobody answered")

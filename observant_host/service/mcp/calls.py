@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
+from observant_host.decisions.catalogue import PromptEntry, ResourceEntry, ToolEntry
 from observant_host.decisions.northbound import Refusal
 from observant_host.decisions.northbound_errors import refusal_of
 from observant_host.decisions.routes import (
@@ -25,7 +26,7 @@ from observant_host.decisions.routes import (
 from observant_host.errors import CallError, InvalidCall
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.routing.refusals import no_route
-from observant_host.service.mcp.outlet import error_of, notification
+from observant_host.service.mcp.outlet import Response, error_of, notification
 from observant_host.service.mcp.results import complete, contents, failed
 from observant_host.wire.revisions import INVALID_PARAMS
 
@@ -33,16 +34,19 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from observant_host.decisions.northbound import Question
+    from observant_host.decisions.routes import NoRoute
     from observant_host.decisions.slices import Slice
+    from observant_host.peers.relay import Relay
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
     from observant_host.service.callers import Caller
+    from observant_host.service.mcp.inputs import Call, Inputs
     from observant_host.service.mcp.lists import Lists
-    from observant_host.service.mcp.outlet import Outlet, Response
+    from observant_host.service.mcp.outlet import Outlet
     from observant_host.service.served import Served
     from observant_host.telemetry.facade import Operation
 
-    Serve = Callable[[Question, Caller, Outlet, Operation], Awaitable[Response]]
+    Serve = Callable[[Question, Caller, Outlet, Operation, Relay | None], Awaitable[Response]]
 
 NO_ARGUMENTS: Final = Raw(b"{}")
 
@@ -50,9 +54,10 @@ NO_ARGUMENTS: Final = Raw(b"{}")
 class Calls:
     """`by_method` is the table of what is served here."""
 
-    def __init__(self, host: Served, lists: Lists) -> None:
+    def __init__(self, host: Served, lists: Lists, inputs: Inputs) -> None:
         self._host = host
         self._lists = lists
+        self._inputs = inputs
         self.by_method: Mapping[str, Serve] = {
             "tools/call": self.call_tool,
             "prompts/get": self.get_prompt,
@@ -61,26 +66,43 @@ class Calls:
         }
 
     async def call_tool(
-        self, question: Question, caller: Caller, out: Outlet, op: Operation
+        self,
+        question: Question,
+        caller: Caller,
+        out: Outlet,
+        op: Operation,
+        relay: Relay | None = None,
     ) -> Response:
         name = question.text("name")
         if name is None:
             return _lacks(question, "name", "a string")
         options = self._options(question, caller, out, op)
         arguments = question.params.get("arguments", NO_ARGUMENTS)
+
+        async def call(options: CallOptions) -> CallResult:
+            return await self._host.call_tool(name, arguments, **options)
+
         try:
             self._check_name(name, caller.slice, "tool")
-            result = await self._host.call_tool(name, arguments, **options)
+            owner = _owner(find_tool(self._host.catalogue, name))
+            result = await self._through(question, caller, op, relay, owner, options, call)
         except CallError as error:
             refusal = refusal_of(error, method="tools/call")
             op.end_as(error.outcome, error.error_type)
             return failed(question.id, error) if refusal is None else error_of(question.id, refusal)
+        if isinstance(result, Response):
+            return result
         if result.is_error:
             op.end_as("tool_error", "tool_error")
         return complete(question.id, result)
 
     async def get_prompt(
-        self, question: Question, caller: Caller, out: Outlet, op: Operation
+        self,
+        question: Question,
+        caller: Caller,
+        out: Outlet,
+        op: Operation,
+        relay: Relay | None = None,
     ) -> Response:
         name = question.text("name")
         if name is None:
@@ -88,32 +110,49 @@ class Calls:
         options = self._options(question, caller, out, op)
         arguments = question.params.get("arguments", NO_ARGUMENTS)
 
-        async def call() -> CallResult:
-            self._check_name(name, caller.slice, "prompt")
+        async def call(options: CallOptions) -> CallResult:
             return await self._host.get_prompt(name, arguments, **options)
 
-        return await _answered(question, call, complete)
+        async def get() -> CallResult | Response:
+            self._check_name(name, caller.slice, "prompt")
+            owner = _owner(find_prompt(self._host.catalogue, name))
+            return await self._through(question, caller, op, relay, owner, options, call)
+
+        return await _answered(question, get, complete)
 
     async def read_resource(
-        self, question: Question, caller: Caller, out: Outlet, op: Operation
+        self,
+        question: Question,
+        caller: Caller,
+        out: Outlet,
+        op: Operation,
+        relay: Relay | None = None,
     ) -> Response:
         uri = question.text("uri")
         if uri is None:
             return _lacks(question, "uri", "a string")
         options = self._options(question, caller, out, op)
-        options.pop("handlers")  # with any, nothing that was kept is used
 
-        async def call() -> CallResult:
-            self._check_uri(uri, caller.slice)
+        async def call(options: CallOptions) -> CallResult:
             return await self._host.read_resource(uri, **options)
+
+        async def read() -> CallResult | Response:
+            self._check_uri(uri, caller.slice)
+            owner = _owner(find_resource(self._host.catalogue, uri))
+            return await self._through(question, caller, op, relay, owner, options, call)
 
         def shape(request_id: int | str, result: CallResult) -> Response:
             return contents(request_id, result, private=not caller.slice.is_whole)
 
-        return await _answered(question, call, shape, data={"uri": uri})
+        return await _answered(question, read, shape, data={"uri": uri})
 
     async def complete(
-        self, question: Question, caller: Caller, out: Outlet, op: Operation
+        self,
+        question: Question,
+        caller: Caller,
+        out: Outlet,
+        op: Operation,
+        relay: Relay | None = None,
     ) -> Response:
         ref, argument = question.value("ref"), question.value("argument")
         if not isinstance(ref, dict) or not isinstance(argument, dict):
@@ -131,6 +170,23 @@ class Calls:
             )
 
         return await _answered(question, call, complete)
+
+    async def _through(
+        self,
+        question: Question,
+        caller: Caller,
+        op: Operation,
+        relay: Relay | None,
+        owner: str | None,
+        options: CallOptions,
+        call: Call,
+    ) -> CallResult | Response:
+        """With what the server wants of the caller first. What has no owner fails in the call."""
+        if owner is None:
+            return await call(options)
+        return await self._inputs.through(
+            question, caller, op, server=owner, options=options, call=call, relay=relay
+        )
 
     def _options(
         self, question: Question, caller: Caller, out: Outlet, op: Operation
@@ -173,7 +229,7 @@ class Calls:
 
 async def _answered(
     question: Question,
-    call: Callable[[], Awaitable[CallResult]],
+    call: Callable[[], Awaitable[CallResult | Response]],
     shape: Callable[[int | str, CallResult], Response],
     *,
     data: Any = None,
@@ -187,7 +243,12 @@ async def _answered(
         if isinstance(error, InvalidCall) and error.unknown and data is not None:
             refusal = Refusal(refusal.code, refusal.message, data)
         return error_of(question.id, refusal)
-    return shape(question.id, result)
+    return result if isinstance(result, Response) else shape(question.id, result)
+
+
+def _owner(found: ToolEntry | PromptEntry | ResourceEntry | NoRoute) -> str | None:
+    """The server that is asked, where there is one."""
+    return found.server if isinstance(found, ToolEntry | PromptEntry | ResourceEntry) else None
 
 
 def _progress_to(

@@ -21,6 +21,7 @@ from observant_host.decisions.northbound import (
 from observant_host.service.mcp.announced import capabilities_of, discovered
 from observant_host.service.mcp.calls import Calls
 from observant_host.service.mcp.feed import Feed
+from observant_host.service.mcp.inputs import Inputs
 from observant_host.service.mcp.listening import Listening
 from observant_host.service.mcp.lists import LISTS, Lists
 from observant_host.service.mcp.outlet import Response, error_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from observant_host.decisions.northbound import Era
+    from observant_host.peers.relay import Relay
     from observant_host.service.callers import Caller
     from observant_host.service.mcp.listening import Subscription
     from observant_host.service.mcp.outlet import Outlet
@@ -58,7 +60,8 @@ class Desk:
         self.lists = Lists(host, clock=clock)
         self.feed = Feed(host)
         self.listening = Listening(host, self.feed, self.lists, clock=clock)
-        self._calls = Calls(host, self.lists)
+        self.inputs = Inputs(host, clock=clock)
+        self._calls = Calls(host, self.lists, self.inputs)
 
     def capabilities(self, caller: Caller, *, era: Era = "modern") -> dict[str, Any]:
         """What is announced to this caller."""
@@ -82,14 +85,16 @@ class Desk:
         capabilities: Mapping[str, Any] | None = None,
         out: Outlet,
         around: TraceContext | None = None,
+        relay: Relay | None = None,
     ) -> None:
         """Read, serve, respond. `version` and `capabilities` are a legacy session's; a modern
-        request says both itself. `around` is a trace that the transport told of."""
+        request says both itself. `around` is a trace that the transport told of, `relay` asks a
+        legacy caller while its call is open; without one a caller is asked by an answer."""
         read = read_request(message, era=era, version=version, capabilities=capabilities)
         if isinstance(read, Refusal):
             await self.refuse(message.id, message.method, read, out=out, era=era)
         else:
-            await self.serve(read, caller, out=out, around=around)
+            await self.serve(read, caller, out=out, around=around, relay=relay)
 
     async def serve(
         self,
@@ -98,6 +103,7 @@ class Desk:
         *,
         out: Outlet,
         around: TraceContext | None = None,
+        relay: Relay | None = None,
     ) -> None:
         """As `answer`, of a request that was read already."""
         trace = question.meta.trace
@@ -107,7 +113,7 @@ class Desk:
         operation = self._host.telemetry.operation(fact, parent=parent or around, links=links)
         with operation as op:
             try:
-                response = await self._response(question, caller, out, op)
+                response = await self._response(question, caller, out, op, relay)
                 if isinstance(response, Response):
                     note(op, response)
                     await out.respond(response)
@@ -128,11 +134,18 @@ class Desk:
             await out.respond(response)
 
     def close(self) -> None:
-        """End all subscriptions: the host goes away. Idempotent."""
+        """End all subscriptions, and the calls that wait for their callers: the host goes away.
+        Idempotent."""
         self.listening.close()
+        self.inputs.close()
 
     async def _response(
-        self, question: Question, caller: Caller, out: Outlet, op: Operation
+        self,
+        question: Question,
+        caller: Caller,
+        out: Outlet,
+        op: Operation,
+        relay: Relay | None,
     ) -> Response | Subscription:
         refusal = unsupported(question.meta.version) if question.era == "modern" else None
         known = refusal or method_of(question.method, self.capabilities(caller, era=question.era))
@@ -146,7 +159,7 @@ class Desk:
             case method if method in LISTS:
                 return await self.lists.page(question, caller)
             case method if (serve := self._calls.by_method.get(method)) is not None:
-                return await serve(question, caller, out, op)
+                return await serve(question, caller, out, op, relay)
             case _:
                 refusal = at_the_door(METHOD_NOT_FOUND, f"there is no method {question.method!r}")
                 return error_of(question.id, refusal)
