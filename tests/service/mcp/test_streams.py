@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ALL = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
-SUBSCRIBABLE = '{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true}}'
+SUBSCRIBABLE = (
+    '{"tools":{"listChanged":true},"prompts":{"listChanged":true},'
+    '"resources":{"subscribe":true,"listChanged":true}}'
+)
 
 
 @pytest.fixture
 async def agent(tmp_path: Path) -> AsyncIterator[Stage]:
     host = make_host(tmp_path)
-    tools = "mute,echo,add_tool,remove_tool,updated,progress"
+    tools = "mute,echo,add_tool,changed,updated,progress"
     options = {"tools": tools, "resources": "file:///a,file:///b", "capabilities": SUBSCRIBABLE}
     add(host, "s", {**options, "log": str(tmp_path / "log")})
     async with staged(host, tmp_path) as stage:
@@ -161,3 +164,13 @@ async def test_a_filter_that_is_none_is_refused(agent: Stage, wanted: Any) -> No
     body, headers = agent.request("subscriptions/listen", {"notifications": wanted})
     answer = await agent.post(body, headers)
     assert (answer.status, answer.error["code"]) == (400, -32602)
+
+
+async def test_a_servers_own_word_is_passed_on_though_its_list_is_the_same(agent: Stage) -> None:
+    async with agent.stream("subscriptions/listen", {"notifications": ALL}) as stream:
+        await stream.next()
+        await agent.ask("tools/call", {"name": "changed", "arguments": {"kind": "prompts"}})
+        async with asyncio.timeout(PATIENCE_S):
+            told = await stream.next()
+        assert told is not None
+        assert told["method"] == "notifications/prompts/list_changed"
