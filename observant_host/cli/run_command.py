@@ -62,6 +62,7 @@ def run(screen: Screen, *, listen: str | None, config: Path | None) -> int:
         secrets=session.loaded.secrets,
         configure_sdk=True,
         child_nofile=raise_open_files(),
+        relay_input=settings.service.relay_input,
     )
     host.reload_from(lambda: _as_spoken(session.read_again(), screen), now=session.loaded)
     screen.detail(f"configuration: {session.loaded.path}; state folder: {session.state_dir}")

@@ -133,6 +133,8 @@ SERVICE: Final = Table(
         "names": choice("api", "canonical"),
         "tls_cert": values.PATH,
         "tls_key": values.PATH,
+        "state_key_file": values.PATH,
+        "relay_input": values.FLAG,
         "jwt": JWT,
     }
 )

@@ -175,6 +175,8 @@ class ServiceSettings(msgspec.Struct, frozen=True):
     names: Literal["api", "canonical"] = "api"
     tls_cert: str | None = None
     tls_key: str | None = None
+    state_key_file: str | None = None
+    relay_input: bool = True
     jwt: JwtSettings | None = None
 
 

@@ -91,6 +91,7 @@ HOST_KEYS: Final[Mapping[str, bool]] = {
             *("service.listen", "service.metrics_listen", "service.admin_listen"),
             *("service.allowed_hosts", "service.allowed_origins", "service.names"),
             *("service.tls_cert", "service.tls_key", "service.jwt"),
+            *("service.state_key_file", "service.relay_input"),
             *("telemetry.otlp_endpoint", "telemetry.sample_ratio", "telemetry.record"),
             *("telemetry.decisions_max_bytes", "telemetry.decisions_max_days"),
             *("telemetry.traces_max_bytes", "telemetry.traces_max_days"),

@@ -57,6 +57,7 @@ class Host(Operating):
         on_sampling: InputHandler | None = None,
         on_roots: InputHandler | None = None,
         elicitation_modes: Sequence[Mode] = ("form",),
+        relay_input: bool = False,
         log_level: str | None = None,
         on_log: OnLog | None = None,
         telemetry: Telemetry | None = None,
@@ -82,7 +83,11 @@ class Host(Operating):
             configure_sdk=configure_sdk,
             child_nofile=child_nofile,
             handlers=InputHandlers(
-                on_elicitation, on_sampling, on_roots, elicitation_modes=modes_of(elicitation_modes)
+                on_elicitation,
+                on_sampling,
+                on_roots,
+                elicitation_modes=modes_of(elicitation_modes),
+                relays=relay_input,
             ),
             log_level=log_level,
             on_log=on_log,
