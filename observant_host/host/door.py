@@ -44,6 +44,7 @@ class Host(Operating):
 
     `recall_from` reads the memory of another host's state folder without writing to it.
     `secrets` are masked everywhere, besides the values of each server's `env` and `headers`.
+    `relay_input`: calls will bring handlers of their own callers, so older servers are told of all.
     `child_nofile` is the soft limit of open files for servers, where this process raised its own.
     """
 

@@ -22,6 +22,7 @@ from observant_host.service.callers import LOCAL
 from observant_host.service.events import Events
 from observant_host.service.mcp.desk import Desk
 from observant_host.service.mcp.http import Door
+from observant_host.service.mcp.key_file import keys_of
 from observant_host.service.mcp.sources import check_source
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal, spawn, wait_any
@@ -56,6 +57,7 @@ class Service:
         """The network's listeners. Raises ConfigError: not allowed, or the address is taken."""
         config = self.host.config
         found = listeners(config.service, config.tokens)
+        self.desk.inputs.use_keys(await asyncio.to_thread(keys_of, config.service))
         access = await asyncio.to_thread(Access, config.tokens)
         admin = self._application()
         add_health(admin, self.host)

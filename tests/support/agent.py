@@ -102,8 +102,10 @@ def judge(message: dict[str, Any], method: str) -> None:
         found = definition_problems(message, MODERN, "JSONRPCErrorResponse")
         found += definition_problems(part, MODERN, ERRORS.get(code, "Error"))
     else:
+        asks = message["result"].get("resultType") == "input_required"
         found = definition_problems(message, MODERN, "JSONRPCResultResponse")
-        found += definition_problems(message["result"], MODERN, RESULTS[method])
+        kind = "InputRequiredResult" if asks else RESULTS[method]
+        found += definition_problems(message["result"], MODERN, kind)
     assert not found, found
 
 
