@@ -38,8 +38,11 @@ class Gate(msgspec.Struct, frozen=True):
 def gate(
     listening_at: str, *, hosts: Iterable[str] = (), origins: Iterable[str] = (), loopback: bool
 ) -> Gate:
-    """The gate of a listener at that host or address."""
+    """The gate of a listener at that host or address. Beyond loopback a browser that was tricked
+    has no token: every name is let in there unless `hosts` says which."""
     own = {listening_at.lower(), "localhost"}
+    if not loopback and not (hosts := tuple(hosts)):
+        own.add(ANY)
     return Gate(
         hosts=frozenset(own.union(host_name(one) or one.lower() for one in hosts)),
         origins=frozenset(one.rstrip("/").lower() for one in origins),

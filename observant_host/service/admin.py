@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from aiohttp import web
 
+from observant_host.service.access.json_web_tokens import RESOURCE, WELL_KNOWN
 from observant_host.service.readiness import readiness
 
 if TYPE_CHECKING:
     from observant_host.service.access import Access
+    from observant_host.service.access.json_web_tokens import JsonWebTokens
     from observant_host.service.served import Served
 
 JSON: Final = "application/json"
@@ -42,12 +44,23 @@ def add_health(app: web.Application, host: Served) -> None:
 
 
 def add_metrics(app: web.Application, host: Served, access: Access | None) -> None:
-    """`/metrics`; `access` None: no token needed."""
+    """`/metrics`; `access` None: no token needed. Raises what `identify` raises."""
 
     async def metrics(request: web.Request) -> web.Response:
-        if access is not None and not access.allows(request.headers.get("Authorization"), "read"):
-            raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
+        if access is not None:
+            await access.identify(request, "read")
         body, content_type = await host.metrics(request.headers.get("Accept"))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     app.router.add_get("/metrics", metrics)
+
+
+def add_metadata(app: web.Application, issued: JsonWebTokens) -> None:
+    """Where a client gets a token for this host; readable without one. Source: RFC 9728 3."""
+
+    async def metadata(request: web.Request) -> web.Response:
+        document = msgspec.json.encode(issued.metadata(request))
+        return web.Response(body=document, content_type=JSON)
+
+    app.router.add_get(WELL_KNOWN, metadata)
+    app.router.add_get(WELL_KNOWN + RESOURCE, metadata)

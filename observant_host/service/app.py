@@ -9,32 +9,35 @@ ends.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from observant_host.errors import ConfigError
+from observant_host.errors import ConfigError, HostError
 from observant_host.service import private_socket
-from observant_host.service.access import Access, listeners
-from observant_host.service.admin import add_health, add_metrics
+from observant_host.service.access import Access, Hall, listeners
+from observant_host.service.access.hall import HEAD_S
+from observant_host.service.access.places import served_at
+from observant_host.service.access.tls import tls_context
+from observant_host.service.admin import add_health, add_metadata, add_metrics
 from observant_host.service.api.door import add_api, socket_owner
-from observant_host.service.callers import LOCAL
 from observant_host.service.events import Events
 from observant_host.service.mcp.desk import Desk
 from observant_host.service.mcp.http import Door
 from observant_host.service.mcp.key_file import keys_of
-from observant_host.service.mcp.sources import check_source
+from observant_host.service.mcp.legacy_http import LegacyDoor
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from ssl import SSLContext
 
-    from observant_host.service.access import Address, Scope
-    from observant_host.service.api.door import Identify
-    from observant_host.service.callers import Caller
+    from observant_host.service.access import Address
     from observant_host.service.served import Served
+    from observant_host.telemetry.vocabulary import Fact
     from observant_host.timing.clock import Clock
 
 CLOSING_S: Final = 1.0
@@ -42,12 +45,17 @@ CLOSING_S: Final = 1.0
 
 
 class Service:
-    """The listeners of one host. `addresses` says where it can be reached, once it listens."""
+    """The listeners of one host. `addresses` says where it can be reached, once it listens.
 
-    def __init__(self, host: Served, *, clock: Clock | None = None) -> None:
+    `head_s`: a connection without a whole request's head is closed after so long.
+    """
+
+    def __init__(self, host: Served, *, clock: Clock | None = None, head_s: float = HEAD_S) -> None:
         self.host = host
+        self._head_s = head_s
         self._clock = clock or SystemClock()
         self.desk = Desk(host, clock=self._clock)
+        self.legacy = LegacyDoor(self.desk, host, clock=self._clock)
         self.events = Events(host, clock=self._clock)
         self._runners: list[web.AppRunner] = []
         self._private_in: Path | None = None
@@ -58,40 +66,45 @@ class Service:
         config = self.host.config
         found = listeners(config.service, config.tokens)
         self.desk.inputs.use_keys(await asyncio.to_thread(keys_of, config.service))
-        access = await asyncio.to_thread(Access, config.tokens)
-        admin = self._application()
-        add_health(admin, self.host)
-        add_metrics(admin, self.host, access)
-        add_api(admin, self.host, identify=self._identify(access), events=self.events)
-        agents = self._application() if "mcp" in found else admin
-        self._serve_agents(agents, access)
-        await self._listen_tcp("admin", admin, found["admin"])
-        if agents is not admin:
-            add_health(agents, self.host)
-            await self._listen_tcp("mcp", agents, found["mcp"])
-        if "metrics" in found:
-            metrics = web.Application()
-            add_health(metrics, self.host)
-            add_metrics(metrics, self.host, None)
-            await self._listen_tcp("metrics", metrics, found["metrics"])
+        access = await asyncio.to_thread(Access, config, clock=self._clock, tell=self._tell)
+        tls = await asyncio.to_thread(tls_context, config.service)
+        for name, at in found.items():
+            app = self._application()
+            hall = Hall(config.service, at, access=access, tell=self._tell, clock=self._clock)
+            hall.guard(app)
+            await self._serve(app, access, served_at(name, alone="mcp" not in found))
+            await self._listen_tcp(name, app, at, tls=tls)
+
+    async def _serve(self, app: web.Application, access: Access, parts: frozenset[str]) -> None:
+        """What one listener serves: the parts of `access.places`."""
+        add_health(app, self.host)
+        if "metrics" in parts:
+            add_metrics(app, self.host, access)
+        if "open metrics" in parts:
+            add_metrics(app, self.host, None)
+        if "api" in parts:
+            add_api(app, self.host, identify=access.identify, events=self.events)
+        if "mcp" in parts:
+            self._serve_agents(app, access)
+
+    def _tell(self, fact: Fact) -> None:
+        """Before the host is open there is nobody to tell."""
+        with suppress(HostError):
+            self.host.telemetry.count(fact)
 
     def _application(self) -> web.Application:
         return web.Application(client_max_size=self.host.config.host.max_message_bytes)
 
-    def _identify(self, access: Access) -> Identify:
-        async def identify(request: web.Request, scope: str) -> Caller:
-            check_source(request, self.host.config.service)
-            if not access.allows(request.headers.get("Authorization"), cast("Scope", scope)):
-                raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
-            return LOCAL
-
-        return identify
-
     def _serve_agents(self, app: web.Application, access: Access) -> None:
-        identify = self._identify(access)
-        Door(
-            self.desk, clock=self._clock, identify=lambda request: identify(request, "mcp")
-        ).add_to(app)
+        door = Door(
+            self.desk,
+            clock=self._clock,
+            identify=lambda request: access.identify(request, "mcp"),
+            legacy=self.legacy,
+        )
+        door.add_to(app)
+        if access.issued is not None:
+            add_metadata(app, access.issued)
 
     async def listen_privately(self, state_dir: Path) -> None:
         """The socket in `state_dir`; the host must hold its lock."""
@@ -105,10 +118,12 @@ class Service:
         self._private_in = state_dir
         self.addresses["socket"] = str(private_socket.socket_path(state_dir))
 
-    async def _listen_tcp(self, what: str, app: web.Application, at: Address) -> None:
+    async def _listen_tcp(
+        self, what: str, app: web.Application, at: Address, *, tls: SSLContext | None
+    ) -> None:
         runner = await self._runner(app)
         try:
-            await web.TCPSite(runner, at.host, at.port).start()
+            await web.TCPSite(runner, at.host, at.port, ssl_context=tls).start()
         except OSError as error:
             problem = (
                 f"service: cannot listen on {at.host}:{at.port}: {error.strerror or error}; "
@@ -116,12 +131,17 @@ class Service:
             )
             raise ConfigError([problem]) from error
         host, port = runner.addresses[0][:2]
-        self.addresses[what] = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        scheme = "http" if tls is None else "https"
+        self.addresses[what] = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
     async def _runner(self, app: web.Application) -> web.AppRunner:
         # a client that goes away cancels its request, and with it the call
         runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=CLOSING_S
+            app,
+            handler_cancellation=True,
+            access_log=None,
+            shutdown_timeout=CLOSING_S,
+            keepalive_timeout=self._head_s,
         )
         await runner.setup()
         self._runners.append(runner)
@@ -136,6 +156,7 @@ class Service:
 
     async def close(self) -> None:
         """Idempotent."""
+        self.legacy.close()
         runners, self._runners = self._runners, []
         for runner in runners:
             await runner.cleanup()

@@ -40,3 +40,4 @@ class AuthFailed(Fact, frozen=True, kw_only=True):
     scope: str = ""
     principal: str = ""
     client: str = ""
+    detail: str = ""

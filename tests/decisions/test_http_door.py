@@ -16,7 +16,7 @@ from observant_host.decisions.http_door import (
 
 HERE = gate("127.0.0.1", loopback=True)
 NAMED = gate("127.0.0.1", hosts=("Agents.example.com:8700", "*.Internal"), loopback=True)
-OPEN = gate("0.0.0.0", loopback=False)
+OPEN = gate("0.0.0.0", hosts=("host.lan",), loopback=False)
 PAGES = gate("127.0.0.1", origins=("https://App.example/",), loopback=True)
 
 
@@ -61,7 +61,9 @@ def test_the_name_of_a_host_header_is_read(header: str, name: str | None) -> Non
         (OPEN, "[fe80::1]", True),
         (OPEN, "evil.example", False),
         (gate("agents.lan", loopback=False), "AGENTS.lan:1", True),
-        (gate("0.0.0.0", hosts=("*",), loopback=False), "anything.example", True),
+        (gate("127.0.0.1", hosts=("*",), loopback=True), "anything.example", True),
+        (gate("0.0.0.0", loopback=False), "observant-host:8700", True),
+        (gate("0.0.0.0", loopback=False), "not a name", False),
     ],
 )
 def test_only_names_of_ours_are_let_in(where: Gate, header: str | None, fits: bool) -> None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
-
 import pytest
 
-from observant_host.config import ServiceSettings, Token
+from observant_host.config import JwtSettings, ServiceSettings, Token
 from observant_host.errors import ConfigError
-from observant_host.service.access import Access, is_loopback, listeners, parse_address
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from observant_host.service.access import is_loopback, listeners, parse_address
 
 TOKEN = Token(sha256=hashlib.sha256(b"secret").hexdigest(), scopes=("read",))
 
@@ -49,42 +44,13 @@ def test_listening_beyond_loopback_needs_a_token(settings: ServiceSettings) -> N
     assert listeners(settings, {"t": TOKEN})
 
 
-def test_without_tokens_everything_local_is_allowed() -> None:
-    assert Access({}).allows(None, "read")
+def test_an_issuer_of_tokens_will_do_as_well() -> None:
+    issuer = JwtSettings(issuer="https://i.example", audience=("a",), jwks_file="k")
+    assert listeners(ServiceSettings(listen="0.0.0.0:1", jwt=issuer), {})
 
 
-@pytest.mark.parametrize(
-    ("header", "scope", "allowed"),
-    [
-        ("Bearer secret", "read", True),
-        ("bearer secret", "read", True),
-        ("Bearer secret", "operate", False),
-        ("Bearer other", "read", False),
-        ("Basic secret", "read", False),
-        (None, "read", False),
-    ],
-)
-def test_a_token_opens_what_its_scopes_say(header: str | None, scope: str, allowed: bool) -> None:
-    access = Access({"t": TOKEN})
-    assert access.allows(header, scope) is allowed  # type: ignore[arg-type]  # a plain string
-
-
-def test_tokens_come_from_files_and_variables_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "token").write_text("from-file\n")
-    monkeypatch.setenv("A_TOKEN", "from-env")
-    access = Access(
-        {
-            "f": Token(file=str(tmp_path / "token"), scopes=("read",)),
-            "e": Token(env="A_TOKEN", scopes=("operate",)),
-        }
-    )
-    assert access.allows("Bearer from-file", "read")
-    assert access.allows("Bearer from-env", "operate")
-
-
-@pytest.mark.parametrize("token", [Token(file="/nowhere/token"), Token(env="NOT_SET_ANYWHERE")])
-def test_a_token_that_cannot_be_read_is_an_error_that_names_it(token: Token) -> None:
-    with pytest.raises(ConfigError, match=r"tokens\.t"):
-        Access({"t": token})
+def test_who_has_a_listener_of_their_own_is_not_on_the_first() -> None:
+    settings = ServiceSettings(listen="127.0.0.1:1", admin_listen="127.0.0.1:2")
+    assert listeners(settings, {}) == {"admin": ("127.0.0.1", 2), "mcp": ("127.0.0.1", 1)}
+    same = ServiceSettings(listen="127.0.0.1:1", admin_listen="127.0.0.1:1")
+    assert listeners(same, {}) == {"admin": ("127.0.0.1", 1)}
