@@ -16,7 +16,6 @@ from observant_host.wire.envelope import SERVER_INFO
 from observant_host.wire.revisions import MODERN
 
 if TYPE_CHECKING:
-    from observant_host.decisions.northbound import Era
     from observant_host.service.callers import Caller
     from observant_host.service.mcp.lists import Lists
     from observant_host.service.mcp.outlet import Response
@@ -34,12 +33,8 @@ CAPABILITIES: Final[dict[str, Any]] = {
     "prompts": {"listChanged": True},
     "resources": {"subscribe": True, "listChanged": True},
     "completions": {},
+    "logging": {},
 }
-
-
-def capabilities_of(*, era: Era) -> dict[str, Any]:
-    """What is announced in each era."""
-    return {**CAPABILITIES, "logging": {}} if era == "legacy" else CAPABILITIES
 
 
 def discovered(request_id: int | str, lists: Lists, caller: Caller) -> Response:
@@ -47,7 +42,7 @@ def discovered(request_id: int | str, lists: Lists, caller: Caller) -> Response:
     result: dict[str, Any] = {
         "resultType": "complete",
         "supportedVersions": MODERN,
-        "capabilities": capabilities_of(era="modern"),
+        "capabilities": CAPABILITIES,
         **lists.hints(caller),
     }
     if (told := lists.instructions(caller)) is not None:

@@ -9,6 +9,7 @@ basic/patterns/progress.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -26,6 +27,7 @@ from observant_host.decisions.routes import (
 from observant_host.errors import CallError, InvalidCall
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.routing.refusals import no_route
+from observant_host.service.mcp.logs import Logs, Reader
 from observant_host.service.mcp.outlet import Response, error_of, notification
 from observant_host.service.mcp.results import complete, contents, failed
 from observant_host.wire.revisions import INVALID_PARAMS
@@ -58,6 +60,7 @@ class Calls:
         self._host = host
         self._lists = lists
         self._inputs = inputs
+        self._logs = Logs(host)
         self.by_method: Mapping[str, Serve] = {
             "tools/call": self.call_tool,
             "prompts/get": self.get_prompt,
@@ -85,7 +88,7 @@ class Calls:
         try:
             self._check_name(name, caller.slice, "tool")
             owner = _owner(find_tool(self._host.catalogue, name))
-            result = await self._through(question, caller, op, relay, owner, options, call)
+            result = await self._through(question, caller, op, relay, owner, options, call, out)
         except CallError as error:
             refusal = refusal_of(error, method="tools/call")
             op.end_as(error.outcome, error.error_type)
@@ -116,7 +119,7 @@ class Calls:
         async def get() -> CallResult | Response:
             self._check_name(name, caller.slice, "prompt")
             owner = _owner(find_prompt(self._host.catalogue, name))
-            return await self._through(question, caller, op, relay, owner, options, call)
+            return await self._through(question, caller, op, relay, owner, options, call, out)
 
         return await _answered(question, get, complete)
 
@@ -139,7 +142,7 @@ class Calls:
         async def read() -> CallResult | Response:
             self._check_uri(uri, caller.slice)
             owner = _owner(find_resource(self._host.catalogue, uri))
-            return await self._through(question, caller, op, relay, owner, options, call)
+            return await self._through(question, caller, op, relay, owner, options, call, out)
 
         def shape(request_id: int | str, result: CallResult) -> Response:
             return contents(request_id, result, private=not caller.slice.is_whole)
@@ -180,13 +183,17 @@ class Calls:
         owner: str | None,
         options: CallOptions,
         call: Call,
+        out: Outlet,
     ) -> CallResult | Response:
         """With what the server wants of the caller first. What has no owner fails in the call."""
         if owner is None:
             return await call(options)
-        return await self._inputs.through(
-            question, caller, op, server=owner, options=options, call=call, relay=relay
-        )
+        level = question.meta.log_level if question.era == "modern" else None
+        reader = None if level is None else Reader(owner, caller.principal, level, out)
+        with nullcontext() if reader is None else self._logs.read_along(reader):
+            return await self._inputs.through(
+                question, caller, op, server=owner, options=options, call=call, relay=relay
+            )
 
     def _options(
         self, question: Question, caller: Caller, out: Outlet, op: Operation

@@ -18,7 +18,7 @@ from observant_host.decisions.northbound import (
     read_request,
     unsupported,
 )
-from observant_host.service.mcp.announced import capabilities_of, discovered
+from observant_host.service.mcp.announced import CAPABILITIES, discovered
 from observant_host.service.mcp.calls import Calls
 from observant_host.service.mcp.feed import Feed
 from observant_host.service.mcp.inputs import Inputs
@@ -65,7 +65,7 @@ class Desk:
 
     def capabilities(self, caller: Caller, *, era: Era = "modern") -> dict[str, Any]:
         """What is announced to this caller."""
-        return capabilities_of(era=era)
+        return CAPABILITIES
 
     def instructions(self, caller: Caller) -> str | None:
         """One bounded line for each server whose things are missing."""

@@ -61,7 +61,8 @@ async def test_discover_says_what_there_is_and_what_is_missing(agent: Stage) -> 
     assert answer.kind == "application/json"
     result = answer.result
     assert result["supportedVersions"] == [MODERN]
-    assert set(result["capabilities"]) == {"tools", "prompts", "resources", "completions"}
+    announced = {"tools", "prompts", "resources", "completions", "logging"}
+    assert set(result["capabilities"]) == announced
     assert result["_meta"][f"{KEY}serverInfo"]["name"] == "observant-host"
     assert "- gone is unavailable (policy)" in result["instructions"]
     assert "allow_legacy" in result["instructions"]

@@ -6,7 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import Raw
 
+from observant_host.peers.told import LogMessage
 from observant_host.service.mcp import listening
 from tests.service.mcp.stage import Stage, heard, make_host, staged
 from tests.support.agent import KEY
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 ALL = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
 SUBSCRIBABLE = (
-    '{"tools":{"listChanged":true},"prompts":{"listChanged":true},'
+    '{"logging":{},"tools":{"listChanged":true},"prompts":{"listChanged":true},'
     '"resources":{"subscribe":true,"listChanged":true}}'
 )
 
@@ -27,7 +29,7 @@ SUBSCRIBABLE = (
 @pytest.fixture
 async def agent(tmp_path: Path) -> AsyncIterator[Stage]:
     host = make_host(tmp_path)
-    tools = "mute,echo,add_tool,changed,updated,progress"
+    tools = "mute,echo,add_tool,changed,updated,progress,log"
     options = {"tools": tools, "resources": "file:///a,file:///b", "capabilities": SUBSCRIBABLE}
     add(host, "s", {**options, "log": str(tmp_path / "log")})
     async with staged(host, tmp_path) as stage:
@@ -174,3 +176,35 @@ async def test_a_servers_own_word_is_passed_on_though_its_list_is_the_same(agent
             told = await stream.next()
         assert told is not None
         assert told["method"] == "notifications/prompts/list_changed"
+
+
+async def test_log_messages_come_where_they_were_asked_for_from_that_level_on(
+    agent: Stage,
+) -> None:
+    async def told(level: str | None) -> list[Any]:
+        params = {"name": "log", "arguments": {"level": "warning"}}
+        meta = {} if level is None else {f"{KEY}logLevel": level}
+        answer = await agent.ask("tools/call", params, meta=meta)
+        return [message["params"] for message in answer.messages[:-1]]
+
+    assert await told("info") == [{"level": "warning", "logger": "scripted", "data": "logged"}]
+    assert await told("error") == []
+    assert await told(None) == []
+
+
+async def test_nobody_reads_the_log_of_anothers_call(agent: Stage) -> None:
+    meta = {f"{KEY}logLevel": "debug", "progressToken": 1}
+    params = {"name": "progress", "arguments": {"n": 1000, "s": 5}}
+    message = LogMessage(server="s", level="error", logger=None, data=Raw(b'"secret"'))
+    async with agent.stream("tools/call", params, meta=meta) as stream:
+        await stream.next()
+        other = asyncio.ensure_future(agent.host.call_tool("mute", principal="another"))
+        await eventually(lambda: len(agent.host.calls_in_flight()) == 2)
+        agent.host.core.logs.tell(message)
+        other.cancel()
+        await eventually(lambda: len(agent.host.calls_in_flight()) == 1)
+        own = LogMessage(server="s", level="error", logger=None, data=Raw(b'"own"'))
+        agent.host.core.logs.tell(own)
+        told = await stream.next()
+        assert told is not None
+        assert told["params"]["data"] == "own"
