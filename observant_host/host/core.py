@@ -98,6 +98,7 @@ class Core:
     telemetry: Telemetry
     around: Surroundings
     sampler: Sampler
+    transports: Transports
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -214,7 +215,7 @@ class Core:
 
     def _compose(self, remembered: Memory, saved: Callable[[], None]) -> None:
         plan, settings = self.plan, self.plan.config.host
-        transports = Transports(
+        self.transports = transports = Transports(
             max_message_bytes=settings.max_message_bytes,
             masker=plan.masker,
             guardian=self._guardian,

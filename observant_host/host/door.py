@@ -216,6 +216,7 @@ class Host(Operating):
         closing.
         """
         if self._owner is not None:
+            await self._end_operating()
             self._owner.stop()
             await self._owner.wait()
 

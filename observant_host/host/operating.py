@@ -8,6 +8,7 @@ from observant_host.decisions.acts import Act, Ruling
 from observant_host.decisions.names import qualified
 from observant_host.errors import InvalidCall
 from observant_host.host.acts import MAX_REASON, Acting, not_kept
+from observant_host.host.captures import Captures
 from observant_host.host.loudness import Loudness
 from observant_host.host.tool_switches import ToolSwitches, check
 from observant_host.supervision.peer_state import iso
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from observant_host.host.core import Core
     from observant_host.routing.open_calls import CallInFlight, EndedCall
-    from observant_host.service.served import LogLevelSet
+    from observant_host.service.served import CaptureBegun, LogLevelSet
     from observant_host.supervision.peer_state import ServerView
 
 
@@ -28,11 +29,42 @@ class Operating(Acting):
     def __init__(self) -> None:
         super().__init__()
         self._loudness = Loudness()
+        self._captures = Captures()
         self._switches: ToolSwitches | None = None
 
     def _begin_operating(self, core: Core) -> None:
         """Once the host has opened."""
         self._switches = ToolSwitches(core)
+
+    async def _end_operating(self) -> None:
+        """Before the host closes."""
+        if self._core is not None and self._core.opened.is_set():
+            await self._captures.close(self._core)
+
+    async def capture(
+        self,
+        name: str,
+        *,
+        for_s: float,
+        arguments: bool = False,
+        principal: str = "library",
+        reason: str = "",
+    ) -> CaptureBegun:
+        """Write every frame of one server, both ways, to a private file below `state_dir`, from the
+        next one on, over its restarts, for at most an hour and 16 MiB; a recorded act.
+
+        Contents are left out unless `arguments`; secrets are masked always. A restart of the host
+        ends it. Raises InvalidCall, Unavailable, HostError where the disk refuses.
+        """
+        peer, core = self._known_peer(name), self._running()
+        folder = self._captures.folder_of(core, name, for_s)
+        begun = await self._captures.begin(
+            core, peer, folder=folder, for_s=for_s, arguments=arguments
+        )
+        contents = "with" if arguments else "without"
+        detail = f"{begun.file} until {begun.until}, {contents} arguments and results"
+        self._record("capture", name, principal=principal, reason=reason, detail=detail)
+        return begun
 
     async def switch_tool(
         self,

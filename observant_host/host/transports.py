@@ -15,6 +15,7 @@ from observant_host.transports.web.client import CALL_CONNECTIONS
 
 if TYPE_CHECKING:
     from observant_host.config import ServerConfig
+    from observant_host.host.capture import Capture
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
@@ -48,9 +49,17 @@ class Transports:
         self._clock = clock
         self._hurry = hurry
         self._credentials: dict[str, tuple[HttpServer, Credentials]] = {}
+        self.captures: dict[str, Capture] = {}
 
     def __call__(self, server: ServerConfig) -> Transport:
         """`transport = "sse"` gives HTTP+SSE, any other URL Streamable HTTP."""
+        made = self._made(server)
+        capture = self.captures.get(server.name)
+        if capture is not None:
+            capture.attach_opening(made)
+        return made
+
+    def _made(self, server: ServerConfig) -> Transport:
         match server.launch:
             case StdioServer() as launch:
                 return self._stdio(server, launch)

@@ -17,9 +17,11 @@ from observant_host.errors import CallTimeout, ConfigError, HostError, InvalidCa
 from observant_host.service.private_socket import PRINCIPAL_HEADER, address, socket_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
+BASE: Final = "http://host"
+"""Whatever the name: the connection is the socket's."""
 HELLO_S: Final = 5.0
 """For a host to accept and answer its health: it is on this machine."""
 
@@ -92,11 +94,11 @@ class HostClient:
         self, name: str, act: str, *, for_s: float | None = None, reason: str = ""
     ) -> bytes:
         """A person's act of `decisions.acts`; the server's object after it."""
-        return await self._act(name, act, {"reason": reason, "for_s": for_s})
+        return await self._act(name, act, {"reason": reason} | _given(for_s=for_s))
 
     async def allow(self, name: str, *, until: float | None, reason: str) -> bytes:
         """A person's allowance (`until`: epoch seconds); the server's object after it."""
-        return await self._act(name, "allow", {"reason": reason, "until": until})
+        return await self._act(name, "allow", {"reason": reason} | _given(until=until))
 
     async def examine(self, name: str, *, reason: str = "") -> bytes:
         """One bounded look in a process of its own; the object of `supervision.examine`."""
@@ -165,6 +167,53 @@ class HostClient:
         body = msgspec.json.encode({"dry_run": dry_run, "reason": reason})
         return await self._ask("POST", "/api/v1/reload", body=body)
 
+    async def switch_tool(
+        self, server: str, tool: str, *, on: bool, for_s: float | None = None, reason: str = ""
+    ) -> bytes:
+        """One tool of a server; the server's object after it."""
+        body: dict[str, object] = {"reason": reason, "tool": tool} | _given(for_s=for_s)
+        return await self._act(server, "enable" if on else "disable", body)
+
+    async def capture(
+        self, name: str, *, for_s: float, arguments: bool, reason: str = ""
+    ) -> bytes:
+        """Begin to write its frames down; where to, and until when."""
+        body = {"reason": reason, "for_s": for_s, "arguments": arguments}
+        return await self._act(name, "capture", body)
+
+    async def log_level(self, level: str, *, for_s: float, reason: str = "") -> bytes:
+        """Another level of the host's log, and until when."""
+        body = msgspec.json.encode({"level": level, "for_s": for_s, "reason": reason})
+        return await self._ask("POST", "/api/v1/log-level", body=body)
+
+    async def calls(self) -> bytes:
+        """`{"in_flight": […], "recent": […]}`."""
+        return await self._ask("GET", "/api/v1/calls")
+
+    async def cancel(self, call_id: str, *, reason: str = "") -> bytes:
+        """End a call; what it was. Raises InvalidCall where it is not open."""
+        path = f"/api/v1/calls/{quote(call_id, safe='')}?{urlencode({'reason': reason})}"
+        return await self._ask("DELETE", path)
+
+    async def events(self) -> AsyncIterator[None]:
+        """Something changed: at once, and then as often as it does, until the host ends.
+
+        Raises Unavailable where it cannot be followed.
+        """
+        if self._session is None:
+            raise Unavailable("the client is closed", fault="host")
+        unbounded = aiohttp.ClientTimeout(total=None)
+        try:
+            async with self._session.get(f"{BASE}/api/v1/events", timeout=unbounded) as answer:
+                if answer.status != 200:
+                    raise _error(answer.status, await answer.read())
+                yield
+                async for chunk, _ in answer.content.iter_chunks():
+                    if b"event:" in chunk:
+                        yield
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unavailable(f"the host no longer answers: {error}", fault="host") from error
+
     async def _act(self, name: str, verb: str, body: Mapping[str, object]) -> bytes:
         path = f"/api/v1/servers/{quote(name, safe='')}/{verb}"
         return await self._ask("POST", path, body=msgspec.json.encode(body))
@@ -184,7 +233,7 @@ class HostClient:
         try:
             async with self._session.request(
                 method,
-                f"http://host{path}",
+                f"{BASE}{path}",
                 data=body,
                 # without `total` the host's own deadlines are the only ones
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
@@ -199,6 +248,11 @@ class HostClient:
         if answer.status == 200 or (document is not None and document in data):
             return data
         raise _error(answer.status, data)
+
+
+def _given(**values: float | None) -> dict[str, object]:
+    """What is not given is not said."""
+    return {key: value for key, value in values.items() if value is not None}
 
 
 class _Problem(msgspec.Struct):

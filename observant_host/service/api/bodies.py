@@ -19,7 +19,7 @@ Seconds = Annotated[float, Meta(gt=0, description="Seconds from now")]
 Moment = Annotated[float, Meta(description="Epoch seconds")]
 
 
-class CallBody(msgspec.Struct, frozen=True):
+class CallBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`arguments` pass through as they came."""
 
     name: str
@@ -27,7 +27,7 @@ class CallBody(msgspec.Struct, frozen=True):
     deadline_s: Deadline | None = None
 
 
-class ReadBody(msgspec.Struct, frozen=True):
+class ReadBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`server` where another than the owner of `uri` is meant."""
 
     uri: str
@@ -35,13 +35,13 @@ class ReadBody(msgspec.Struct, frozen=True):
     deadline_s: Deadline | None = None
 
 
-class ActBody(msgspec.Struct, frozen=True):
+class ActBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of an act that happens once."""
 
     reason: Reason = ""
 
 
-class RulingBody(msgspec.Struct, frozen=True):
+class RulingBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of an act that stands: `until` or `for_s`, or neither: until another act."""
 
     reason: Reason = ""
@@ -49,7 +49,7 @@ class RulingBody(msgspec.Struct, frozen=True):
     for_s: Seconds | None = None
 
 
-class SwitchBody(msgspec.Struct, frozen=True):
+class SwitchBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """As of an act that stands; `tool` (its local name) where one tool alone is meant."""
 
     reason: Reason = ""
@@ -58,14 +58,14 @@ class SwitchBody(msgspec.Struct, frozen=True):
     tool: str | None = None
 
 
-class ReloadBody(msgspec.Struct, frozen=True):
+class ReloadBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`dry_run`: only say what would be done."""
 
     dry_run: bool = False
     reason: Reason = ""
 
 
-class PurgeBody(msgspec.Struct, frozen=True):
+class PurgeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to delete from the record: what ended before a moment, or is about one server."""
 
     before: Moment | None = None
@@ -74,7 +74,7 @@ class PurgeBody(msgspec.Struct, frozen=True):
     reason: Reason = ""
 
 
-class LogLevelBody(msgspec.Struct, frozen=True):
+class LogLevelBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The level of the host's own log lines, for a time."""
 
     level: Literal["debug", "info", "warning", "error"]
@@ -82,7 +82,7 @@ class LogLevelBody(msgspec.Struct, frozen=True):
     reason: Reason = ""
 
 
-class CaptureBody(msgspec.Struct, frozen=True):
+class CaptureBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`arguments`: keep arguments and results, too; secrets are masked all the same."""
 
     for_s: Annotated[float, Meta(gt=0, le=MAX_CAPTURE_S)] = 60.0
