@@ -27,6 +27,7 @@ What it offers
       rpc_error {code,message,data} · structured {value} · die {status} · kill · garbage · env
       progress {n,s} (n progress notes) · stall (reads stdin no more) · close (closes stdout)
       ask {key,method,params} (input_required once; modern) · ask_forever · state (state only)
+      dialogue {state,requests} (asks that, then answers what came)
       request {method,params} (a request to the client, answer becomes the text)
       odd {type} (that resultType) · noise (lines that are no messages) · dup (answers twice)
       orphan (results for ids never asked, then the answer) · pid · spawn (a grandchild; its pid)

@@ -130,6 +130,23 @@ class Tools:
             return json.dumps(message["params"]["inputResponses"])
         return self.ask(message, arguments)
 
+    def tool_dialogue(self, message, arguments):
+        """`state` and `requests` are asked with; the answer is all that then came."""
+        params = message["params"]
+        if "inputResponses" in params or "requestState" in params:
+            meta = params.get("_meta") or {}
+            said = {key: params[key] for key in ("inputResponses", "requestState") if key in params}
+            said["capabilities"] = meta.get("io.modelcontextprotocol/clientCapabilities")
+            said["progressToken"] = meta.get("progressToken")
+            return json.dumps(said)
+        wanted = {"resultType": "input_required"}
+        if "state" in arguments:
+            wanted["requestState"] = arguments["state"]
+        if "requests" in arguments:
+            wanted["inputRequests"] = arguments["requests"]
+        self.result(message, wanted)
+        return None
+
     def tool_ask_forever(self, message, arguments):
         return self.ask(message, arguments)
 
