@@ -76,11 +76,12 @@ class Lists:
     def shown(self, part: Slice) -> Shown:
         """Its lists, made anew where the catalogue changed."""
         current = self._host.catalogue
-        known = self._views.get(part.key)
+        key = f"{self._names} {part.key}"
+        known = self._views.get(key)
         if known is not None and known.catalogue.version == current.version:
             return known
-        self._views[part.key] = made = self._made(sliced(current, part), known)
-        self._views.move_to_end(part.key)
+        self._views[key] = made = self._made(sliced(current, part), known)
+        self._views.move_to_end(key)
         if len(self._views) > MAX_VIEWS:
             self._views.popitem(last=False)
         return made
