@@ -82,7 +82,10 @@ class Door:
                 return await self._legacy.get(request, caller)
             if request.method == "DELETE":
                 return await self._legacy.delete(request, caller)
-        why = f"only POST is served at {PATH}"
+        why = (
+            f"only POST is served at {PATH} without a session: this is Streamable HTTP; the older "
+            "HTTP+SSE transport is not served"
+        )
         return _refused(None, Refusal(INVALID_REQUEST, why, status=405), Allow="POST")
 
     async def _post(self, request: web.Request, caller: Caller) -> web.StreamResponse:

@@ -93,10 +93,13 @@ class LegacyDesk:
         caller: Caller,
         *,
         out: Outlet,
+        asks: bool = True,
         around: TraceContext | None = None,
     ) -> None:
-        """One request of a session. What it is told is in its revision's shapes."""
+        """One request of a session. What it is told is in its revision's shapes. `asks`: its client
+        can be asked something meanwhile, for it reads what comes before the answer."""
         out = Shaping(out, message.method, session)
+        relay = out if asks else None
         question = read_request(
             message,
             era="legacy",
@@ -111,7 +114,7 @@ class LegacyDesk:
             await wait_any(self._clock, None, self._host.ready, self._host.over)
         own = self._own.get(message.method)
         if own is None:
-            await self.desk.serve(asked, caller, out=out, around=around)
+            await self.desk.serve(asked, caller, out=out, around=around, relay=relay)
             return
         with self._host.telemetry.operation(fact_of(asked, caller), parent=around) as op:
             response = await own(asked, session, caller)
@@ -185,11 +188,6 @@ class Shaping:
         return self._out.cut
 
     @property
-    def relay(self) -> Shaping:
-        """Who can be asked while the request is open."""
-        return self
-
-    @property
     def audience(self) -> object:
         return self._session
 
@@ -215,7 +213,7 @@ def in_shape(response: Response, method: str, revision: str) -> Response:
         whole["error"]["code"] = code
         return Response((encode(whole),), code=code)
     head, *inner, tail = response.parts
-    if inner[0] in ADDED:
+    if isinstance(inner[0], bytes) and inner[0] in ADDED:
         inner[0] = b"{"
     if not any(has_newer_words(method, part, revision) for part in inner):
         return Response((head, *inner, tail))

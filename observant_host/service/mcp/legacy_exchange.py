@@ -28,7 +28,7 @@ class Exchange:
 
     def __init__(self, seat: Seat, count: int, *, json: bool, streams: bool) -> None:
         self._seat = seat
-        self._streams = streams
+        self.streams = streams
         self.open = count
         self.moved = Signal()
         self.gone = False
@@ -53,7 +53,7 @@ class Exchange:
 
     def say(self, message: bytes, *, vital: bool = False) -> None:
         """Something beside the answers. A client that reads no streams is told nothing."""
-        if self._streams and not (self.gone and self.stream is None):
+        if self.streams and not (self.gone and self.stream is None):
             self.begin_stream().put(message, vital=vital)
 
     def answer(self, response: Response) -> None:

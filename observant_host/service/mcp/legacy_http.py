@@ -174,7 +174,9 @@ class LegacyDoor:
                 why = "initialize comes alone, and without a session"
                 await out.respond(error_of(message.id, Refusal(INVALID_REQUEST, why)))
                 return
-            await self._desk.answer(message, seat.session, caller, out=out, around=around)
+            await self._desk.answer(
+                message, seat.session, caller, out=out, asks=exchange.streams, around=around
+            )
 
         task = seat.session.run(message.id, work())
         task.add_done_callback(lambda _: _settled(task, message.id, exchange))

@@ -159,11 +159,17 @@ class Session:
     def _logged(self, message: LogMessage) -> None:
         if self.say_log is None or not self.caller.slice.has_server(message.server):
             return
-        if not loud_enough(message.level, self.log_level):
+        if not loud_enough(message.level, self.log_level) or self._is_others(message.server):
             return
         params: dict[str, Any] = {"level": message.level or "info", "data": message.data}
         name = f"{message.server}/{message.logger}" if message.logger else message.server
         self.say_log(notification("notifications/message", {**params, "logger": name}))
+
+    def _is_others(self, server: str) -> bool:
+        """A server over stdio does not say whose call a message is about: while somebody else's is
+        open there, it may be that one."""
+        calls = self._host.calls_in_flight()
+        return any(one.server == server and one.principal != self.caller.principal for one in calls)
 
     async def subscribe(self, uri: str) -> bool:
         """Follow a resource; False where there are too many. Raises HostError where nobody has it
