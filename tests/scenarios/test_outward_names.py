@@ -8,11 +8,14 @@ once it is, it has to move.
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
 from observant_host.telemetry import metrics
+from observant_host.telemetry.label_values import METHODS as LABEL_METHODS
 from observant_host.telemetry.metric_list import METRICS as SERVED
+from observant_host.telemetry.rules import RULES
 from tests.scenarios.everything import Told, everything
 from tests.scenarios.served import serve_and_read
 
@@ -140,6 +143,23 @@ METHODS = (
     *("resources/list", "resources/read", "resources/templates/list", "subscriptions/listen"),
 )
 
+METHODS_OF_SPANS = (
+    *LABEL_METHODS,
+    "roots/list",
+    "elicitation/create",
+    "sampling/",
+    "notifications/",
+)
+"""How the spans of requests and notifications begin; a tool's or prompt's name may follow."""
+
+ELSEWHERE_SERVED = {
+    "observant_host_structured_content_problems_total",  # tests of structured content
+    "mcp_server_operation_duration_seconds",  # tests of what is served to agents
+}
+"""Metrics that other tests cause."""
+ELSEWHERE_RECORDED: set[str] = set()
+"""Spans that other tests cause, each named there."""
+
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 SPANS = {
     "observant_host.peer.start": INTERNAL,
@@ -255,6 +275,30 @@ def test_what_is_to_come_is_not_there_yet(told: Told) -> None:
         assert name not in SERVED, f"{name} is made: move it"
     for key, values in VALUES_TO_COME.items():
         assert not set(values.split()) & set(VALUES.get(key, "").split())
+
+
+def _metric_of(sample: str) -> str:
+    return sample if sample in SERVED else re.sub(r"_(bucket|sum|count)$", "", sample)
+
+
+def test_nothing_is_served_or_recorded_that_is_not_in_the_vocabulary(told: Told) -> None:
+    served = {_metric_of(name) for name, _ in told.samples if not name.startswith("process_")}
+    assert served <= set(SERVED)
+    fixed = {rule.span for rule in RULES.values() if rule.span}
+    by_method = tuple(METHODS_OF_SPANS)
+    strange = {
+        span["name"]
+        for span in told.spans
+        if span["name"] not in fixed and not span["name"].startswith(by_method)
+    }
+    assert not strange
+
+
+def test_everything_in_the_vocabulary_occurs_in_some_scenario(told: Told) -> None:
+    served = {_metric_of(name) for name, _ in told.samples}
+    assert set(SERVED) - served == ELSEWHERE_SERVED
+    fixed = {rule.span for rule in RULES.values() if rule.span}
+    assert fixed - {span["name"] for span in told.spans} == ELSEWHERE_RECORDED
 
 
 @pytest.mark.parametrize("method", METHODS)
