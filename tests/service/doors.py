@@ -1,4 +1,4 @@
-"""A host with tokens, served over real sockets, and a client that says exactly what a test wants."""
+"""A host with tokens over real sockets, and a client that says exactly what a test wants."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Doors:
         return parts.hostname or "", parts.port or 0
 
     async def send(self, data: bytes, *, listener: str = "admin") -> Answer:
-        """Send these bytes on a connection of their own; the answer, or status 0 where none came."""
+        """Send these bytes on a connection of their own; status 0 where no answer came."""
         async with asyncio.timeout(PATIENCE_S):
             reader, writer = await asyncio.open_connection(*self.at(listener))
             try:
