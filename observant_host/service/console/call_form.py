@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from observant_host.errors import InvalidCall
+from observant_host.service.console.text import visible
 
 MAX_FIELDS: Final = 64
 """More properties than a person fills in: those beyond go into the JSON field."""
@@ -61,8 +62,9 @@ def _is_text(value: object) -> bool:
 def _field(name: str, said: object, *, required: bool) -> Field:
     said = said if isinstance(said, Mapping) else {}
     choices = _choices(said)
-    default = said.get("default")
     kind: FieldKind = "choice" if choices else _kind(said)
+    default = said.get("default")
+    begin = "" if default is None else _written(default, kind)
     return Field(
         name=name,
         kind=kind,
@@ -70,7 +72,7 @@ def _field(name: str, said: object, *, required: bool) -> Field:
         label=_text(said.get("title")) or name,
         description=_text(said.get("description")),
         choices=choices,
-        given="" if default is None else _written(default, kind),
+        given=begin if visible(begin) == begin else "",
     )
 
 
@@ -108,6 +110,18 @@ def _written(value: object, kind: FieldKind) -> str:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def filled(fields: tuple[Field, ...], sent: Mapping[str, str]) -> dict[str, str]:
+    """What was filled in, by name, from a form whose fields are counted: a server's own names and
+    values need not be able to stand in a page."""
+    texts = {}
+    for number, field in enumerate(fields):
+        text = sent.get(f"arg-{number}", "")
+        if field.kind == "choice" and text.isascii() and text.isdigit() and len(text) < 6:
+            text = dict(enumerate(field.choices)).get(int(text), text)
+        texts[field.name] = text
+    return texts
 
 
 def arguments_of(

@@ -10,7 +10,7 @@ import msgspec
 from observant_host.decisions.slices import sliced
 from observant_host.errors import CallError, HostError, InvalidCall
 from observant_host.service import views
-from observant_host.service.console.call_form import Field, arguments_of, fields_of
+from observant_host.service.console.call_form import Field, arguments_of, fields_of, filled
 from observant_host.service.console.listed import tool_row
 from observant_host.service.console.results import Shown, answered, failed, written
 from observant_host.wire.values import decode_value
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MAX_NAME: Final = 256
 NAMES: Final = 1000
 """Offered while a name is typed."""
-_PREFIX: Final = "arg:"
 
 
 class Calling:
@@ -56,8 +55,8 @@ class Calling:
         entry = self._catalogue(visit).lookup.get(name)
         if entry is None:
             raise InvalidCall(f"no tool is named {name!r} now", unknown=True)
-        filled = {key.removeprefix(_PREFIX): text for key, text in given.items() if _is_field(key)}
-        arguments = arguments_of(_fields(entry), filled, more=given.get("more", ""))
+        fields = _fields(entry)
+        arguments = arguments_of(fields, filled(fields, given), more=given.get("more", ""))
         result = await self._host.call_tool(
             entry.name,
             arguments,
@@ -100,10 +99,6 @@ class Calling:
         return sliced(self._host.catalogue, visit.caller.slice)
 
 
-def _is_field(key: str) -> bool:
-    return key.startswith(_PREFIX)
-
-
 def _schema(entry: ToolEntry) -> Any:
     """Its `inputSchema`, {} where it cannot be read."""
     try:
@@ -121,10 +116,8 @@ def _refilled(fields: tuple[Field, ...], given: Mapping[str, str] | None) -> tup
     """With what was filled in, so that a call can be changed and made again."""
     if given is None:
         return fields
-    return tuple(
-        msgspec.structs.replace(field, given=given.get(f"{_PREFIX}{field.name}", field.given))
-        for field in fields
-    )
+    texts = filled(fields, given)
+    return tuple(msgspec.structs.replace(one, given=texts.get(one.name, "")) for one in fields)
 
 
 def _deadline(text: str) -> float | None:
