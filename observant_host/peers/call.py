@@ -110,7 +110,7 @@ class Call(Errand):
             self._life, self.seen = life, Peek()
             return self._reply(kept, attempts=0)
         reply = await self.result(params)
-        if self.round == 0:
+        if self.round == 0 and reply.input_required is None:
             reading.keep(self._life, reply.raw)
         return reply
 

@@ -61,7 +61,8 @@ def build(folder: Path, settings: ServiceSettings | None = None) -> Any:
     local = settings or ServiceSettings(listen="127.0.0.1:0", drain_timeout_s=5)
     host = make_host(folder, local, relay_input=True)
     log = {"log": str(folder / "new.log")}
-    add(host, "new", {"tools": "dialogue,ask,ask_forever,state,echo", **log})
+    asking = {"prompts": "ask", "resources": "file:///ask", "ttl": 60000}
+    add(host, "new", {"tools": "dialogue,ask,ask_forever,state,echo", **asking, **log})
     options = {"era": "legacy", "tools": "request,echo,mute", "log": str(folder / "old.log")}
     add(host, "old", options, allow_legacy=True)
     return host
@@ -108,7 +109,7 @@ async def test_the_servers_state_comes_back_exactly_and_the_answers_go_down(
 async def test_a_state_that_the_server_did_not_give_is_not_sent_to_it(agent: Stage) -> None:
     first = await call(agent, "dialogue", {"requests": WHO})
     for carried in ({"requestState": first.result["requestState"]}, {}):
-        answers = {"inputResponses": {"who": ACCEPTED}, **carried}
+        answers: dict[str, Any] = {"inputResponses": {"who": ACCEPTED}, **carried}
         second = await call(agent, "dialogue", {"requests": WHO}, **answers)
         assert "requestState" not in json.loads(second.text)
 
@@ -121,7 +122,7 @@ async def test_a_server_that_wants_only_to_be_asked_again_is(agent: Stage) -> No
 
 
 async def test_a_server_hears_what_its_caller_can_and_nothing_else(agent: Stage) -> None:
-    able = {
+    able: dict[str, Any] = {
         "elicitation": {"url": {}},
         "experimental": {"x": {}},
         "tasks": {"list": {}},
@@ -184,9 +185,33 @@ async def test_what_the_caller_declared_goes_through(agent: Stage) -> None:
         "params": {"mode": "url", "url": "https://a.example/x", "message": "m"},
     }
     tools = {"method": "sampling/createMessage", "params": {**THINK, "tools": []}}
-    able = {"elicitation": {"url": {}}, "sampling": {"tools": {}}}
+    able: dict[str, Any] = {"elicitation": {"url": {}}, "sampling": {"tools": {}}}
     answer = await call(agent, "dialogue", {"requests": {"a": url, "b": tools}}, able=able)
     assert answer.result["inputRequests"] == {"a": url, "b": tools}
+
+
+ASKING: dict[str, dict[str, Any]] = {
+    "prompts/get": {"name": "ask", "arguments": {}},
+    "resources/read": {"uri": "file:///ask"},
+}
+
+
+@pytest.mark.parametrize(("method", "params"), ASKING.items())
+async def test_prompts_and_resources_may_ask_no_less(
+    agent: Stage, method: str, params: dict[str, Any]
+) -> None:
+    first = await agent.ask(method, params, meta=can(ALL))
+    assert set(first.result["inputRequests"]) == {"who"}
+    state = first.result["requestState"]
+    again = {**params, "inputResponses": {"who": ACCEPTED}, "requestState": state}
+    second = await agent.ask(method, again, meta=can(ALL))
+    assert "messages" in second.result or "contents" in second.result
+    unable = await agent.ask(method, params, meta=can({}))
+    assert unable.error["code"] == -32603
+    for other, elsewhere in ASKING.items():
+        if other != method:
+            refused = await agent.ask(other, {**elsewhere, "requestState": state}, meta=can(ALL))
+            assert refused.error["code"] == REFUSED
 
 
 async def first_state(agent: Stage, arguments: dict[str, Any]) -> str:
@@ -247,7 +272,7 @@ async def test_each_round_has_its_own_progress_token(agent: Stage) -> None:
     first = await call(agent, "dialogue", {"state": "s"}, meta=meta)
     tokens = []
     for _ in range(2):
-        carried = {"requestState": first.result["requestState"]}
+        carried: dict[str, Any] = {"requestState": first.result["requestState"]}
         second = await call(agent, "dialogue", {"state": "s"}, meta=meta, **carried)
         tokens.append(json.loads(second.text)["progressToken"])
     assert len(set(tokens)) == 2
@@ -305,7 +330,7 @@ async def test_an_older_server_is_refused_what_this_caller_cannot(
 async def test_what_was_left_out_is_asked_again(agent: Stage) -> None:
     arguments = {"method": "elicitation/create", "params": FORM}
     first = await call(agent, "request", arguments)
-    carried = {"requestState": first.result["requestState"]}
+    carried: dict[str, Any] = {"requestState": first.result["requestState"]}
     second = await call(agent, "request", arguments, inputResponses={}, **carried)
     assert second.result["inputRequests"] == first.result["inputRequests"]
     stale = await call(agent, "request", arguments, inputResponses={}, **carried)
@@ -361,7 +386,7 @@ async def test_another_replica_with_the_same_key_serves_the_retry(tmp_path: Path
     arguments = {"state": "theirs", "requests": WHO}
     async with replicas(tmp_path) as (one, other):
         state = await first_state(one, arguments)
-        carried = {"inputResponses": {"who": ACCEPTED}, "requestState": state}
+        carried: dict[str, Any] = {"inputResponses": {"who": ACCEPTED}, "requestState": state}
         answer = await call(other, "dialogue", arguments, **carried)
         assert json.loads(answer.text)["requestState"] == "theirs"
         waiting = {"method": "elicitation/create", "params": FORM}

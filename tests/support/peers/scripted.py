@@ -90,6 +90,7 @@ MODERN = "2026-07-28"
 LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 KEY = "io.modelcontextprotocol/"
 REPEATABLE = {"tool-json"}
+ASKING = ("prompts/get", "resources/read")
 STREAMED = {
     "notifications/tools/list_changed": "toolsListChanged",
     "notifications/prompts/list_changed": "promptsListChanged",
@@ -256,6 +257,12 @@ class Server(Tools):
         else:
             self.asked_for(message)
 
+    def asks_first(self, message):
+        """A prompt or resource with "ask" in its name wants input, once (modern)."""
+        params = message.get("params") or {}
+        name = params.get("name") or params.get("uri") or ""
+        return message["method"] in ASKING and "ask" in name and "inputResponses" not in params
+
     # streams of changes
 
     def listen_to(self, message):
@@ -369,6 +376,8 @@ class Server(Tools):
             self.play(self.opt.get("list", "ok"), message, self.page(method, message))
         elif method == "tools/call":
             self.call(message)
+        elif self.asks_first(message):
+            self.ask(message, {})
         elif method == "prompts/get":
             text = {"type": "text", "text": json.dumps(message["params"].get("arguments"))}
             self.result(message, {"messages": [{"role": "user", "content": text}]})
