@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -18,15 +18,24 @@ from observant_host.cli.options import (
 from observant_host.cli.output import printable
 from observant_host.cli.session import Session, run_async
 from observant_host.cli.words import era_of
+from observant_host.decisions.withheld import split
 from observant_host.errors import InvalidCall, Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from observant_host.cli.options import Example, ExampleCommand
     from observant_host.cli.output import Screen
+    from observant_host.service.client import HostClient
+
+T = TypeVar("T")
 
 UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+ONE_TOOL: Final = ("disable", "enable")
+"""Verbs that take SERVER/TOOL, too."""
 
 
 class Verb(NamedTuple):
@@ -55,10 +64,11 @@ VERBS: Final = {
     "disable": Verb(
         "End SERVER at once and leave it off; calls to it are refused with your reason.\n\n"
         "Its names stay its own, and it stays off over a restart of the host, until `enable` or "
-        "until the time is over.",
+        "until the time is over. With SERVER/TOOL one tool is off, and the others go on.",
         (
             ("disable github --reason 'deletes what it should not'", "Until somebody enables it."),
             ("disable github --for 30m", "It comes back by itself."),
+            ("disable github/delete_repository", "One tool of it alone."),
         ),
         stands=True,
     ),
@@ -69,8 +79,12 @@ VERBS: Final = {
         stands=True,
     ),
     "enable": Verb(
-        "Undo hold, disable or drain: SERVER is started, or goes on by itself.",
-        (("enable github", "It is listed and called again."),),
+        "Undo hold, disable or drain: SERVER is started, or goes on by itself. SERVER/TOOL offers "
+        "one tool again.",
+        (
+            ("enable github", "It is listed and called again."),
+            ("enable github/delete_repository", "As is the tool."),
+        ),
     ),
 }
 """In the order in which `--help` shows them."""
@@ -85,17 +99,30 @@ def duration_s(text: str) -> float:
     return seconds
 
 
-async def _acted(
-    session: Session, name: str, server: str, *, for_s: float | None, reason: str
-) -> bytes:
+async def asked(session: Session, verb: str, ask: Callable[[HostClient], Awaitable[T]]) -> T:
+    """What only a running host can do. Raises Unavailable where none runs."""
     async with session.running_client() as host:
         if host is None:
             raise Unavailable(
                 f"no host is running with the state folder {session.state_dir}, so there is "
-                f"nothing to {name}; `observant-host run` starts one",
+                f"nothing to {verb}; `observant-host run` starts one",
                 fault="host",
             )
-        return await host.act(server, name, for_s=for_s, reason=reason)
+        return await ask(host)
+
+
+async def _acted(
+    session: Session, name: str, target: str, *, for_s: float | None, reason: str
+) -> bytes:
+    server, tool = split(target)
+
+    def act(host: HostClient) -> Awaitable[bytes]:
+        if tool is not None and name in ONE_TOOL:
+            on = name == "enable"
+            return host.switch_tool(server, tool, on=on, for_s=for_s, reason=reason)
+        return host.act(target, name, for_s=for_s, reason=reason)
+
+    return await asked(session, name, act)
 
 
 def _made(name: str, verb: Verb) -> ExampleCommand:
@@ -115,6 +142,11 @@ def _made(name: str, verb: Verb) -> ExampleCommand:
         view: dict[str, Any] = msgspec.json.decode(run_async(work))
         if as_json:
             screen.json(view)
+            return
+        name_, tool = split(server)
+        if tool is not None and name in ONE_TOOL:
+            offered = "offered again" if name == "enable" else "off: nobody gets it"
+            screen.answer(f"the tool {tool} of {name_} is {offered}")
             return
         era = f", era {era_of(view)}" if view["state"] in ("ready", "degraded") else ""
         screen.answer(f"{server} is now {view['state']}{era}")

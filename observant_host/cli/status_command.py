@@ -16,6 +16,7 @@ from observant_host.cli.options import (
     standalone_option,
 )
 from observant_host.cli.session import Session
+from observant_host.cli.watching import watched
 from observant_host.cli.words import era_of, evidence_line, moment
 from observant_host.decisions.words import ago
 from observant_host.errors import InvalidCall
@@ -30,21 +31,18 @@ if TYPE_CHECKING:
 VALUES = 18
 """The column in which the values of one server begin."""
 
-REPAINT_S = 1.0
-"""How often --watch looks again: as often as a person can read."""
-
 
 @command(
     "status",
     examples=(
         ("status", "One line for each server."),
         ("status github", "Everything about one server: layers, evidence, what to do."),
-        ("status --watch", "Look again every second until Ctrl-C."),
+        ("status --watch", "Look again whenever something changed, until Ctrl-C."),
         ("status --json | jq '.servers[] | select(.state != \"ready\") | .name'", "For a script."),
     ),
 )
 @click.argument("server", required=False, shell_complete=server_names)
-@click.option("--watch", is_flag=True, help="Look again every second until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Look again at every change, until Ctrl-C.")
 @json_option
 @standalone_option
 @config_option
@@ -66,14 +64,14 @@ def status(
     session = Session(screen, config)
 
     async def look(source: Source) -> None:
-        while True:
-            document = await source.servers()
-            show(screen, document, server, as_json=as_json)
-            if not watch:
-                return
-            await SystemClock().sleep(REPAINT_S)
+        document = await source.servers()
+        show(screen, document, server, as_json=as_json)
+        if not watch:
+            return
+        async for document in watched(source):
             if screen.live and not as_json:
                 click.clear()
+            show(screen, document, server, as_json=as_json)
 
     session.ask(look, standalone=standalone, may_start=standalone)
 

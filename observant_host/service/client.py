@@ -17,7 +17,7 @@ from observant_host.errors import CallTimeout, ConfigError, HostError, InvalidCa
 from observant_host.service.private_socket import PRINCIPAL_HEADER, address, socket_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
 BASE: Final = "http://host"
@@ -174,9 +174,7 @@ class HostClient:
         body: dict[str, object] = {"reason": reason, "tool": tool} | _given(for_s=for_s)
         return await self._act(server, "enable" if on else "disable", body)
 
-    async def capture(
-        self, name: str, *, for_s: float, arguments: bool, reason: str = ""
-    ) -> bytes:
+    async def capture(self, name: str, *, for_s: float, arguments: bool, reason: str = "") -> bytes:
         """Begin to write its frames down; where to, and until when."""
         body = {"reason": reason, "for_s": for_s, "arguments": arguments}
         return await self._act(name, "capture", body)
@@ -195,7 +193,7 @@ class HostClient:
         path = f"/api/v1/calls/{quote(call_id, safe='')}?{urlencode({'reason': reason})}"
         return await self._ask("DELETE", path)
 
-    async def events(self) -> AsyncIterator[None]:
+    async def events(self) -> AsyncGenerator[None]:
         """Something changed: at once, and then as often as it does, until the host ends.
 
         Raises Unavailable where it cannot be followed.

@@ -204,9 +204,9 @@ async def test_every_act_on_a_server_comes_over_the_socket(tmp_path: Path) -> No
         assert (await act("enable"))["state"] == "ready"
         assert (await act("probe"))["state"] == "ready"
         for verb, keys in (("disable", {"for_s": -1.0}), ("probe", {"for_s": 1.0})):
-            with pytest.raises(errors.InvalidCall, match="s: "):
+            with pytest.raises(errors.InvalidCall, match="for_s"):
                 await act(verb, **keys)
-        with pytest.raises(errors.InvalidCall, match="there are: probe, retry"):
+        with pytest.raises(errors.InvalidCall, match="there is no .*explode"):
             await act("explode")
 
 
@@ -241,7 +241,7 @@ async def test_health_readiness_and_metrics_are_served_on_the_network(tmp_path: 
         assert status == 200
         assert 'observant_host_peer_state{peer="must",state="ready"} 1' in body
         assert 'observant_host_peer_processes{peer="must"} 1' in body
-        assert (await get("/api/v1/servers"))[0] == 404
+        assert (await get("/api/v1/servers"))[0] == 200
         host.leave()
         assert (await get("/readyz"))[0] == 503
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from aiohttp import web
 
-from observant_host.errors import HostError
+from observant_host.errors import HostError, InvalidCall
 from observant_host.service import views
 from observant_host.service.api import openapi
+from observant_host.service.api.answers import Problem, ProblemAbout
 from observant_host.service.api.exchange import answered, taken, unchanged
 from observant_host.service.api.live import EVENTS
 from observant_host.service.api.routes import PREFIX, ROUTES
@@ -73,8 +74,12 @@ async def _in_json(request: web.Request, handler: Plain) -> web.StreamResponse:
     except web.HTTPException as refused:
         if not request.path.startswith(PREFIX) or refused.status < 400:
             raise
-        told = {"error": {"type": "http", "message": _sentence(request, refused)}}
-        response = taken(msgspec.json.encode(told), status=refused.status)
+        problem = ProblemAbout(
+            type=InvalidCall.error_type if refused.status < 500 else HostError.error_type,
+            message=_sentence(request, refused),
+            unknown=isinstance(refused, web.HTTPNotFound),
+        )
+        response = taken(msgspec.json.encode(Problem(problem)), status=refused.status)
         for name in ("Allow", "WWW-Authenticate", "Retry-After"):
             if name in refused.headers:
                 response.headers[name] = refused.headers[name]
