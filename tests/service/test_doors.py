@@ -51,7 +51,7 @@ ROWS = (
     Row("used too often", "GET", API, 200, {"bearer": "slow-secret"}),
     Row("used too often", "GET", API, 429, {"bearer": "slow-secret"}, "too often"),
     Row("foreign Host", "GET", "/healthz", 403, {"Host": "evil.example"}, '"host"'),
-    Row("no Host", "GET", "/healthz", 403, {"Host": ""}, "Missing"),
+    Row("no Host", "GET", "/healthz", 400, {"Host": ""}, "Missing"),
     Row("localhost as Host", "GET", "/healthz", 200, {"Host": "localhost:1"}),
     Row("foreign Origin", "GET", "/healthz", 403, {"Origin": "https://evil.example"}, '"origin"'),
     Row("opaque Origin", "GET", "/healthz", 403, {"Origin": "null"}, '"origin"'),
