@@ -22,6 +22,7 @@ from observant_host.service.access.places import served_at
 from observant_host.service.access.tls import tls_context
 from observant_host.service.admin import add_health, add_metadata, add_metrics
 from observant_host.service.api.door import add_api, socket_owner
+from observant_host.service.console.routes import add_console
 from observant_host.service.events import Events
 from observant_host.service.mcp.desk import Desk
 from observant_host.service.mcp.http import Door
@@ -84,6 +85,8 @@ class Service:
             add_metrics(app, self.host, None)
         if "api" in parts:
             add_api(app, self.host, identify=access.identify, events=self.events)
+        if "console" in parts:
+            await add_console(app, self.host, keeper=access, clock=self._clock)
         if "mcp" in parts:
             self._serve_agents(app, access)
 
