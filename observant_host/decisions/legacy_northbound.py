@@ -29,8 +29,10 @@ BATCHES: Final = "2025-03-26"
 PRIMED: Final = "2025-11-25"
 """Since then a stream begins with an event that only has an id, so that it can be resumed."""
 
-WAITING: Final = frozenset({"initialize", "ping", "logging/setLevel", "server/discover"})
-"""Methods that are answered while servers still start."""
+AT_ONCE: Final = frozenset(
+    {"initialize", "ping", "logging/setLevel", "server/discover", "subscriptions/listen"}
+)
+"""Methods that are answered while servers still start; all others wait for the first catalogue."""
 
 
 def agreed(requested: object) -> str:

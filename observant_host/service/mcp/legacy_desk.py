@@ -12,7 +12,7 @@ import msgspec
 
 from observant_host.decisions.asking import LOG_LEVELS
 from observant_host.decisions.legacy_northbound import (
-    WAITING,
+    AT_ONCE,
     agreed,
     capabilities_in,
     identity_in,
@@ -110,7 +110,7 @@ class LegacyDesk:
             await self.desk.refuse(message.id, message.method, question, out=out, era="legacy")
             return
         asked = _in_session(question, session.revision, session.client, session.log_level)
-        if message.method not in WAITING and not self._host.published:
+        if message.method not in AT_ONCE and not self._host.published:
             await wait_any(self._clock, None, self._host.ready, self._host.over)
         own = self._own.get(message.method)
         if own is None:

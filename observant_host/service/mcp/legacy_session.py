@@ -9,6 +9,7 @@ Source: MCP 2025-11-25 basic/lifecycle, basic/utilities/cancellation, server/uti
 from __future__ import annotations
 
 import itertools
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.decisions.legacy_northbound import loud_enough
@@ -41,6 +42,8 @@ MAX_ASKED: Final = 64
 """Questions to one client that wait for a person or a model."""
 MAX_URIS: Final = 256
 """Resources that one session follows."""
+MAX_FIRST_ID: Final = 2**30
+"""Where ids of questions begin: a late answer to a session before must fit none of this one."""
 UNANSWERED: Final = Refused(INTERNAL_ERROR, "the client went away without an answer")
 NO_ROOM: Final = Refused(INTERNAL_ERROR, "the client is asked too many things at once")
 
@@ -76,7 +79,7 @@ class Session:
         self._uris: dict[str, None] = {}
         self._running: dict[tuple[type, Id], asyncio.Task[None]] = {}
         self._asked: dict[int, tuple[Signal, list[Raw | Refused]]] = {}
-        self._ids = itertools.count(1)
+        self._ids = itertools.count(secrets.randbelow(MAX_FIRST_ID))
         self._ending: asyncio.Task[None] | None = None
 
     @property

@@ -24,7 +24,7 @@ TOOLS = "echo,progress,slow,add_tool,updated,log,ask,request,mute"
 
 @contextlib.asynccontextmanager
 async def stage(tmp_path: Path, *, allow: bool = False, **options: Any) -> AsyncIterator[Stage]:
-    host = make_host(tmp_path)
+    host = make_host(tmp_path, relay_input=True)
     options = {"tools": TOOLS, "log": str(tmp_path / "log"), **options}
     add(host, "files", options, allow_legacy=allow)
     async with staged(host, tmp_path) as one:
