@@ -106,7 +106,7 @@ class Signing:
     async def sign_out(self, request: web.Request) -> web.Response:
         await self._guard.fields(request)
         response = see("/console/login")
-        self._guard.keep(response, self._guard.begin(), secure=request.secure)
+        self._guard.keep(response, self._guard.sign_out(request), secure=request.secure)
         return response
 
 

@@ -123,6 +123,12 @@ class Guard:
     def begin(self) -> Session:
         return self._sessions.begin()
 
+    def sign_out(self, request: web.Request) -> Session:
+        """The session ends; the one that follows is nobody's."""
+        if (session := self.session(request)) is not None:
+            self._sessions.end(session)
+        return self._sessions.begin()
+
     def word(self, session: Session) -> str:
         return self._sessions.word(session)
 

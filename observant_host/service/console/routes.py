@@ -54,6 +54,7 @@ async def add_console(app: web.Application, host: Served, *, keeper: Keeper, clo
     app.add_routes(
         [
             web.get("/", told(reading.needs)),
+            web.get("/console", told(reading.needs)),
             web.get("/console/servers", told(reading.servers)),
             web.get("/console/servers/{name}", told(reading.server)),
             web.post("/console/servers/{name}/act", told(acting.act)),

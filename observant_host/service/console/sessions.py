@@ -1,6 +1,6 @@
 """A browser's session: a signed cookie that says whose token opened it, and until when.
 
-Nothing is kept here. The key is of this run of the host, so that its end ends every session; the
+Nothing is kept of one that is open. The key is of this run of the host, so that its end ends every session; the
 token itself is never in the cookie, and is looked up by its name at each request, so that one that
 was taken away or changed lets nobody in.
 """
@@ -22,6 +22,8 @@ COOKIE: Final = "observant_host_console"
 LASTS_S: Final = 8 * 3600
 """A working day."""
 MAX_COOKIE: Final = 1024
+MAX_OVER: Final = 10_000
+"""Sessions that were ended before their time: more sign-outs in a working day than people."""
 
 
 class Session(msgspec.Struct, frozen=True, array_like=True):
@@ -41,6 +43,8 @@ class Sessions:
         self._key = key or secrets.token_bytes(32)
         self._now_s = now_s
 
+        self._over: dict[str, int] = {}
+
     def begin(self, token: str = "", *, mark: str = "") -> Session:
         return Session(secrets.token_urlsafe(16), token, mark, int(self._now_s()) + LASTS_S)
 
@@ -56,7 +60,15 @@ class Sessions:
         if not hmac.compare_digest(signature, self._signed("cookie", body)):
             return None
         session = msgspec.json.decode(base64.urlsafe_b64decode(body), type=Session)
-        return session if session.ends > self._now_s() else None
+        over = session.id in self._over or session.ends <= self._now_s()
+        return None if over else session
+
+    def end(self, session: Session) -> None:
+        """Let nobody in by it any more, whoever else may have its cookie."""
+        now_s = self._now_s()
+        self._over = {one: ends for one, ends in self._over.items() if ends > now_s}
+        if len(self._over) < MAX_OVER:
+            self._over[session.id] = session.ends
 
     def word(self, session: Session) -> str:
         """What a form of this session must carry. Source: OWASP, Cross-Site Request Forgery

@@ -9,54 +9,32 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from aiohttp import web
 
-from observant_host.service.access import Refused
-from observant_host.service.api.live import EVENTS
-from observant_host.service.callers import LOCAL, Caller
-from observant_host.service.console.routes import add_console
-from observant_host.service.events import Events
-from observant_host.timing.clock import SystemClock
+from observant_host.config import HostConfig, ServiceSettings
+from observant_host.service.app import Service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from observant_host import Host
-    from observant_host.service.console.guard import Keeper
 
 VOID = frozenset({"meta", "link", "input", "img", "br", "hr"})
 
 
-class Anybody:
-    """No token is configured."""
-
-    is_open = True
-
-    async def identify(self, _request: web.Request, _scope: str) -> Caller:
-        return LOCAL
-
-    async def sign_in(self, _secret: str, _scope: str) -> tuple[Caller, str]:
-        raise Refused("invalid", scope="read")
-
-    async def resume(self, _name: str, _mark: str, _scope: str) -> Caller:
-        raise Refused("invalid", scope="read")
+def configured(**changes: Any) -> HostConfig:
+    """A configuration that listens on any free port of this machine."""
+    return HostConfig(service=ServiceSettings(listen="127.0.0.1:0"), **changes)
 
 
 @asynccontextmanager
-async def console_of(host: Host, keeper: Keeper | None = None) -> AsyncIterator[str]:
-    """Its address, while the host runs."""
-    clock = SystemClock()
-    app = web.Application()
-    app[EVENTS] = Events(host, clock=clock)
-    await add_console(app, host, keeper=keeper or Anybody(), clock=clock)
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.2)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    port = runner.addresses[0][1]
+async def console_of(host: Host) -> AsyncIterator[str]:
+    """Its address, while the host runs; its configuration is `configured`."""
+    service = Service(host)
+    await service.listen()
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield service.addresses["admin"]
     finally:
-        await runner.cleanup()
+        await service.close()
 
 
 class Page(HTMLParser):

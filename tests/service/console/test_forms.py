@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from observant_host.telemetry.vocabulary import OperatorAct
-from tests.service.console.stage import Browser, browser, console_of
+from tests.service.console.stage import Browser, browser, configured, console_of
 from tests.support.hosts import NEVER_AGAIN, add, facts, quick_host
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Stage:
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
-    host, told = quick_host()
+    host, told = quick_host(config=configured())
     add(host, "good", {"tools": "echo,add,fail,slow,structured,mute"}, **NEVER_AGAIN)
     add(host, "old", {"era": "legacy"}, **NEVER_AGAIN)
     async with AsyncExitStack() as stack:
