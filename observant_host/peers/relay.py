@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
+from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
 
 from observant_host.peers.input_handlers import REJECTED_BY_USER, InputDeclined, InputHandlers
+from observant_host.wire.envelope import encode
 from observant_host.wire.tasks import EXTENSION
+from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
     from observant_host.peers.input_handlers import InputHandler, InputRequest, Mode
@@ -91,6 +94,29 @@ def _modes(elicitation: Mapping[str, Any]) -> tuple[Mode, ...]:
     modes: tuple[Mode, ...] = ("form", "url")
     said = tuple(mode for mode in modes if mode in elicitation)
     return said or ("form",)
+
+
+class InOldWords:
+    """A legacy caller: an address that it is asked to open needs an id there, which a modern server
+    does not give.
+
+    Source: MCP 2025-11-25 client/elicitation › URL Mode Elicitation Requests.
+    """
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    @property
+    def audience(self) -> object:
+        return self._relay.audience
+
+    async def ask(self, method: str, params: Raw) -> Raw | Refused:
+        if method == "elicitation/create" and b'"url"' in bytes(params):
+            said = msgspec.json.decode(params, type=dict[str, Raw])
+            if decode_value(said.get("mode", b"null")) == "url" and "elicitationId" not in said:
+                said["elicitationId"] = Raw(encode(str(uuid4())))
+                params = Raw(encode(said))
+        return await self._relay.ask(method, params)
 
 
 def unanswered(method: str) -> Raw | Refused:

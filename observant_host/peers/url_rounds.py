@@ -9,6 +9,7 @@ Source: MCP 2025-11-25 client/elicitation › URL Elicitation Required Error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -17,6 +18,7 @@ from observant_host.errors import InputRefused, RpcError
 from observant_host.peers.input_rounds import MAX_ROUNDS
 from observant_host.wire.envelope import encode
 from observant_host.wire.messages import EmbeddedRequest
+from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
     from observant_host.peers.asking import Asking
@@ -40,6 +42,11 @@ def addresses(error: RpcError) -> dict[str, EmbeddedRequest]:
         if isinstance(known, str) and one.get("mode") == "url":
             found[known] = EmbeddedRequest("elicitation/create", Raw(encode(one)))
     return found
+
+
+def _accepts(answer: Mapping[str, Any] | Raw) -> bool:
+    said = decode_value(answer) if isinstance(answer, Raw) else answer
+    return isinstance(said, Mapping) and said.get("action") == "accept"
 
 
 class UrlRounds:
@@ -76,7 +83,7 @@ class UrlRounds:
         self._asking.scheduled(attempt=number, delay_s=pause_s)
         await self._asking.pause(pause_s)
         answers: dict[str, Any] = await self._asking.answers(new)
-        if any(answer["action"] != "accept" for answer in answers.values()):
+        if not all(_accepts(answer) for answer in answers.values()):
             raise InputRefused(
                 f"{self._asking.server} needs a person to open an address, and that was refused",
                 delivery="replied",

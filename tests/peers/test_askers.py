@@ -13,7 +13,7 @@ from observant_host.peers.errand import Errand
 from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers, InputRequest
 from observant_host.peers.open_call import OpenCall
 from observant_host.peers.pending import Pending
-from observant_host.peers.relay import Refused, offered, relayed, unanswered
+from observant_host.peers.relay import InOldWords, Refused, offered, relayed, unanswered
 from observant_host.telemetry.facade import TraceContext
 from observant_host.timing.deadline import Sweep
 from tests.peers.desk import Desk
@@ -149,6 +149,24 @@ def test_an_empty_elicitation_means_forms(said: dict[str, Any], modes: tuple[str
 def test_only_elicitation_has_a_word_for_nobody() -> None:
     assert unanswered("elicitation/create") == Raw(b'{"action":"cancel"}')
     assert isinstance(unanswered("roots/list"), Refused)
+
+
+@pytest.mark.parametrize(
+    ("params", "gets_id"),
+    [
+        (b'{"mode":"url","url":"https://a.example"}', True),
+        (b'{"mode":"url","elicitationId":"theirs"}', False),
+        (b'{"title":"url"}', False),
+        (b'{"mode":"form"}', False),
+    ],
+)
+async def test_an_older_client_gets_an_id_with_an_address(params: bytes, gets_id: bool) -> None:
+    person = Person("ann")
+    await InOldWords(person).ask("elicitation/create", Raw(params))
+    ((_, heard),) = person.asked
+    assert (heard != params) is gets_id
+    assert (b'"elicitationId":"' in heard) is (gets_id or b"theirs" in params)
+    assert InOldWords(person).audience == "ann"
 
 
 def ask(number: int, method: str, params: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from observant_host.decisions.northbound import Refusal, at_the_door
 from observant_host.errors import InvalidResult, Unavailable
 from observant_host.peers.input_handlers import InputHandlers
 from observant_host.peers.input_rounds import MAX_ROUNDS
-from observant_host.peers.relay import offered, relayed
+from observant_host.peers.relay import InOldWords, offered, relayed
 from observant_host.service.mcp import sealing
 from observant_host.service.mcp.outlet import encode, error_of, result_of
 from observant_host.service.mcp.parking import PARK_S, ParkedCall, Parking
@@ -75,7 +75,9 @@ class Inputs:
         what its caller must be told instead of a result. Raises CallError."""
         if relay is not None or question.era == "legacy":
             capabilities = question.meta.capabilities
-            options["handlers"] = NOTHING if relay is None else relayed(capabilities, relay)
+            options["handlers"] = (
+                NOTHING if relay is None else relayed(capabilities, InOldWords(relay))
+            )
             return await call(options)
         carried = self._carried(question, caller, server)
         if isinstance(carried, Refusal):

@@ -63,7 +63,7 @@ def build(folder: Path, settings: ServiceSettings | None = None) -> Any:
     log = {"log": str(folder / "new.log")}
     asking = {"prompts": "ask", "resources": "file:///ask", "ttl": 60000}
     add(host, "new", {"tools": "dialogue,ask,ask_forever,state,echo", **asking, **log})
-    options = {"era": "legacy", "tools": "request,echo,mute", "log": str(folder / "old.log")}
+    options = {"era": "legacy", "tools": "request,connect,mute", "log": str(folder / "old.log")}
     add(host, "old", options, allow_legacy=True)
     return host
 
@@ -345,6 +345,35 @@ async def test_what_was_left_out_is_asked_again(agent: Stage) -> None:
         requestState=second.result["requestState"],
     )
     assert json.loads(third.text)["result"] == ACCEPTED
+
+
+async def test_an_address_that_an_older_server_needs_opened_is_shown_to_its_caller(
+    agent: Stage,
+) -> None:
+    able: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+    first = await call(agent, "connect", able=able)
+    ((key, asked),) = first.result["inputRequests"].items()
+    assert asked["params"]["url"] == "https://example.com/connect"
+    carried: dict[str, Any] = {"inputResponses": {key: {"action": "accept"}}}
+    state = first.result["requestState"]
+    second = await call(agent, "connect", able=able, requestState=state, **carried)
+    assert second.text == "connected"
+
+
+async def test_a_server_that_goes_while_its_call_waits_is_told_when_the_caller_is_back(
+    tmp_path: Path,
+) -> None:
+    arguments = {"method": "elicitation/create", "params": FORM}
+    async with staged(build(tmp_path), tmp_path) as agent:
+        first = await call(agent, "request", arguments)
+        (key,) = first.result["inputRequests"]
+        async with asyncio.timeout(PATIENCE_S):
+            await agent.host.act("old", "restart")
+        carried: dict[str, Any] = {"inputResponses": {key: ACCEPTED}}
+        state = first.result["requestState"]
+        second = await call(agent, "request", arguments, requestState=state, **carried)
+        assert second.result["isError"] is True
+        assert "may have been executed" in second.text
 
 
 async def test_a_caller_that_leaves_while_it_waits_ends_the_call(agent: Stage) -> None:
