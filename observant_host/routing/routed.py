@@ -90,6 +90,8 @@ class Routed(Witness):
         asked = self._asked
         with self._telemetry.operation(self._fact(target), parent=asked.parent) as operation:
             self.operation = operation
+            if (audit := self._telemetry.audit) is not None:
+                audit.hold(operation.context, params)
             try:
                 if isinstance(target, CallError):
                     raise target

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
+    from observant_host.telemetry.audit import Audit
     from observant_host.telemetry.finished import Starter
     from observant_host.telemetry.flight import FlightRecorder
     from observant_host.telemetry.rules import Value
@@ -243,6 +244,7 @@ class Telemetry:
         rotate: Callable[[], None] | None = None,
         flight: FlightRecorder | None = None,
         down: Callable[[], Mapping[str, str]] = dict,
+        audit: Audit | None = None,
         log_tail: Callable[[], Sequence[str]] = tuple,
         log: Leveled | None = None,
     ) -> None:
@@ -250,6 +252,7 @@ class Telemetry:
         self.losses = losses
         self.flight = flight
         self.down = down
+        self.audit = audit
         self.log_tail = log_tail
         self.log = log
         self._rotate = rotate

@@ -27,7 +27,7 @@ TRACES_WAITING: Final = 8192
 """Spans of traffic waiting for the thread: more than a second of the fastest host."""
 DECISIONS_KEPT: Final = 10_000
 """Decisions kept in memory while the disk takes none: hours of a very unlucky fleet, 10 MiB."""
-LINES_KEPT: Final = {"decisions": DECISIONS_KEPT, "traces": 2048}
+LINES_KEPT: Final = {"decisions": DECISIONS_KEPT, "traces": 2048, "audit": DECISIONS_KEPT}
 
 
 class Recorder:
@@ -58,8 +58,8 @@ class Recorder:
             wall_ns=wall_ns,
         )
         self._streams = {
-            "decisions": _Stream("decisions", decisions, monotonic),
-            "traces": _Stream("traces", traces, monotonic),
+            "decisions": Stream("decisions", decisions, monotonic),
+            "traces": Stream("traces", traces, monotonic),
         }
         self._thread: Background[Finished] = Background("observant-host record", self._work)
         self._rotating = False
@@ -124,14 +124,14 @@ class Recorder:
             stream.lost += 1
 
 
-class _Stream:
+class Stream:
     """Lines on their way to the files, kept and retried while the disk refuses them."""
 
     def __init__(self, name: str, files: StreamFiles, monotonic: Callable[[], float]) -> None:
         self.files = files
         self.lost = 0
         self.trouble = ""
-        self._durable = name == "decisions"
+        self._durable = name != "traces"
         self._limit = LINES_KEPT[name]
         self._monotonic = monotonic
         self._lines: list[bytes] = []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from observant_host.config import TelemetrySettings
+    from observant_host.telemetry.audit import Audit
     from observant_host.telemetry.export import Export
     from observant_host.telemetry.finished import Finished, Sink, Starter
     from observant_host.telemetry.guard import Guarded
@@ -53,6 +54,8 @@ def build(
     parts.add_logs(to_stderr=configure_sdk)
     if record and state_dir is not None:
         parts.add_record(state_dir)
+    if settings.audit != "off" and state_dir is not None:
+        parts.add_audit(state_dir)
     parts.add_spans(configure_sdk=configure_sdk)
     return parts.telemetry()
 
@@ -71,6 +74,7 @@ class _Parts:
         self._lines: StderrLines | None = None
         self._recorder: Recorder | None = None
         self._export: Export | None = None
+        self._audit: Audit | None = None
         self._starter: Starter = OwnIds()
         self._sinks: dict[str, Sink] = {}
 
@@ -99,6 +103,14 @@ class _Parts:
         encoder = self._encoder()
         self._recorder = Recorder(state_dir, settings=self._settings, encoder=encoder)
         self._sinks["recorder"] = self._recorder
+
+    def add_audit(self, state_dir: Path) -> None:
+        from observant_host.telemetry.audit import Audit
+
+        def lost(lines: int) -> None:
+            self._notice("audit_lost", lines=lines)
+
+        self._audit = Audit(state_dir, settings=self._settings, masker=self._masker, lost=lost)
 
     def _encoder(self) -> OtlpJson:
         from observant_host.telemetry.otlp_json import OtlpJson
@@ -151,15 +163,17 @@ class _Parts:
         for name, sink in {**self._sinks, "metric": metrics}.items():
             guards[name] = Guard(sink, changed=self._sink_changed)
         flight = FlightRecorder(encoder=self._encoder, cleaner=Cleaner(self._masker))
-        closing = [self._export, self._recorder, self._logs, self._lines]
+        closing = [self._export, self._recorder, self._audit, self._logs, self._lines]
+        others: list[Sink] = [flight] if self._audit is None else [flight, self._audit]
         return Telemetry(
             starter=self._starter,
-            sinks=[*guards.values(), flight],
+            sinks=[*guards.values(), *others],
             metrics=metrics,
             closing=[one for one in closing if one is not None],
             losses=self._losses,
             rotate=self._recorder.rotate if self._recorder is not None else None,
             flight=flight,
+            audit=self._audit,
             down=lambda: self._down(guards),
             log_tail=lambda: tuple(self._lines.tail) if self._lines is not None else (),
             log=self._logs,
