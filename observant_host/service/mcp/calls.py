@@ -14,19 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
-from observant_host.decisions.catalogue import PromptEntry, ResourceEntry, ToolEntry
 from observant_host.decisions.northbound import Refusal
 from observant_host.decisions.northbound_errors import refusal_of
-from observant_host.decisions.routes import (
-    NotListed,
-    Unknown,
-    find_prompt,
-    find_resource,
-    find_tool,
-)
 from observant_host.errors import CallError, InvalidCall
 from observant_host.peers.input_handlers import NO_HANDLERS
-from observant_host.routing.refusals import no_route
+from observant_host.service.mcp.aiming import Aiming
 from observant_host.service.mcp.logs import Logs, Reader
 from observant_host.service.mcp.outlet import Response, error_of, notification
 from observant_host.service.mcp.results import complete, contents, failed
@@ -36,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from observant_host.decisions.northbound import Question
-    from observant_host.decisions.routes import NoRoute
-    from observant_host.decisions.slices import Slice
     from observant_host.peers.relay import Relay
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
@@ -58,9 +48,9 @@ class Calls:
 
     def __init__(self, host: Served, lists: Lists, inputs: Inputs) -> None:
         self._host = host
-        self._lists = lists
         self._inputs = inputs
         self._logs = Logs(host)
+        self._aiming = Aiming(host, lists)
         self.by_method: Mapping[str, Serve] = {
             "tools/call": self.call_tool,
             "prompts/get": self.get_prompt,
@@ -86,8 +76,7 @@ class Calls:
             return await self._host.call_tool(name, arguments, **options)
 
         try:
-            self._check_name(name, caller.slice, "tool")
-            owner = _owner(find_tool(self._host.catalogue, name))
+            owner = self._aiming.tool(name, caller.slice)
             result = await self._through(question, caller, op, relay, owner, options, call, out)
         except CallError as error:
             refusal = refusal_of(error, method="tools/call")
@@ -117,8 +106,7 @@ class Calls:
             return await self._host.get_prompt(name, arguments, **options)
 
         async def get() -> CallResult | Response:
-            self._check_name(name, caller.slice, "prompt")
-            owner = _owner(find_prompt(self._host.catalogue, name))
+            owner = self._aiming.prompt(name, caller.slice)
             return await self._through(question, caller, op, relay, owner, options, call, out)
 
         return await _answered(question, get, complete)
@@ -136,12 +124,13 @@ class Calls:
             return _lacks(question, "uri", "a string")
         options = self._options(question, caller, out, op)
 
-        async def call(options: CallOptions) -> CallResult:
-            return await self._host.read_resource(uri, **options)
-
         async def read() -> CallResult | Response:
-            self._check_uri(uri, caller.slice)
-            owner = _owner(find_resource(self._host.catalogue, uri))
+            owner = self._aiming.resource(uri, caller.slice)
+            server = None if caller.slice.is_whole else owner
+
+            async def call(options: CallOptions) -> CallResult:
+                return await self._host.read_resource(uri, server=server, **options)
+
             return await self._through(question, caller, op, relay, owner, options, call, out)
 
         def shape(request_id: int | str, result: CallResult) -> Response:
@@ -164,12 +153,18 @@ class Calls:
         options = self._options(question, caller, out, op)
 
         async def call() -> CallResult:
+            server = None
             if ref.get("type") == "ref/prompt":
-                self._check_name(str(ref.get("name")), caller.slice, "prompt")
+                self._aiming.prompt(str(ref.get("name")), caller.slice)
             elif isinstance(ref.get("uri"), str):
-                self._check_uri(ref["uri"], caller.slice)
+                owner = self._aiming.reference(ref["uri"], caller.slice)
+                server = None if caller.slice.is_whole else owner
             return await self._host.complete(
-                ref, argument, context=context if isinstance(context, dict) else None, **options
+                ref,
+                argument,
+                context=context if isinstance(context, dict) else None,
+                server=server,
+                **options,
             )
 
         return await _answered(question, call, complete)
@@ -213,26 +208,6 @@ class Calls:
             options["meta"] = meta.others
         return options
 
-    def _check_name(self, name: str, part: Slice, kind: Any) -> None:
-        """Raises InvalidCall where the caller's slice has no such thing. The host's own catalogue
-        tells of the rest, who is missing included."""
-        if part.is_whole:
-            return
-        catalogue = self._lists.seen_by(part)
-        found = find_tool(catalogue, name) if kind == "tool" else find_prompt(catalogue, name)
-        if isinstance(found, Unknown):
-            raise no_route(found, kind, catalogue)
-        if isinstance(found, NotListed) and not part.has_server(found.server):
-            raise InvalidCall(f"no {kind} is called {name[:128]!r}", unknown=True)
-
-    def _check_uri(self, uri: str, part: Slice) -> None:
-        if not part.is_whole:
-            catalogue = self._lists.seen_by(part)
-            found = find_resource(catalogue, uri)
-            listed = any(one.uri == uri for one in catalogue.resources)
-            if isinstance(found, Unknown) and not listed:
-                raise no_route(found, "resource", catalogue)
-
 
 async def _answered(
     question: Question,
@@ -251,11 +226,6 @@ async def _answered(
             refusal = Refusal(refusal.code, refusal.message, data)
         return error_of(question.id, refusal)
     return result if isinstance(result, Response) else shape(question.id, result)
-
-
-def _owner(found: ToolEntry | PromptEntry | ResourceEntry | NoRoute) -> str | None:
-    """The server that is asked, where there is one."""
-    return found.server if isinstance(found, ToolEntry | PromptEntry | ResourceEntry) else None
 
 
 def _progress_to(

@@ -1,4 +1,5 @@
-"""One HTTP exchange as an outlet: a JSON body, or an event stream where more than it is to be said.
+"""One HTTP exchange as an outlet: a JSON body, or an event stream where more than it is to be said,
+or where it is long in coming.
 
 A slow client holds one bounded buffer. What no longer fits, and what it has not taken for a while,
 ends its connection; that cancels the request, and the call behind it.
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 MAX_WAITING_BYTES: Final = 1024 * 1024
 """Of notifications that a client has not read: a megabyte is thousands of progress notes."""
 KEEP_ALIVE_S: Final = 15.0
-"""Between two comments on a silent stream: common proxies cut one off after 30 or 60 seconds."""
+"""Between two comments on a silent stream, and before an answer becomes one: common proxies cut a
+silent connection off after 30 or 60 seconds."""
 STALLED_S: Final = 60.0
 """For a client to take one piece of a body: a slow line takes seconds."""
 PIECE_BYTES: Final = 256 * 1024
@@ -65,6 +67,7 @@ class HttpOutlet:
         self._more = Signal()
         self._last = False
         self._pump: asyncio.Task[None] | None = None
+        self._silence = clock.call_at(clock.monotonic() + keep_alive_s, self._too_long)
         self.closed = False
         self.cut: str | None = None
         self.response: web.StreamResponse | None = None
@@ -78,6 +81,7 @@ class HttpOutlet:
             self._end_now("slow_reader")
 
     async def respond(self, response: Response) -> None:
+        self._silence.cancel()
         if self._pump is None and self._accepted.json:
             await self._body(response)
             return
@@ -89,8 +93,14 @@ class HttpOutlet:
     def abandon(self) -> None:
         """The exchange is over, whatever is left."""
         self.closed = True
+        self._silence.cancel()
         if self._pump is not None and not self._pump.done():
             self._pump.cancel()
+
+    def _too_long(self) -> None:
+        """Nothing was said so far: begin the stream, so that its comments keep it alive."""
+        if self._pump is None and not self.closed and self._accepted.sse:
+            self._put((_COMMENT,))
 
     def _put(self, event: tuple[Part, ...]) -> None:
         self._waiting.append(event)

@@ -14,8 +14,8 @@ from observant_host.decisions.northbound import (
     Refusal,
     at_the_door,
 )
-from observant_host.decisions.routes import Unknown, find_resource
 from observant_host.errors import HostError
+from observant_host.service.mcp.aiming import Aiming
 from observant_host.service.mcp.announced import OUR_META
 from observant_host.service.mcp.outlet import encode, error_of, notification, result_of
 from observant_host.timing.tasks import Signal, wait_any
@@ -52,7 +52,7 @@ class Listening:
     def __init__(self, host: Served, feed: Feed, lists: Lists, *, clock: Clock) -> None:
         self._host = host
         self._feed = feed
-        self._lists = lists
+        self._aiming = Aiming(host, lists)
         self._clock = clock
         self._open: Counter[str] = Counter()
         self._closing = Signal()
@@ -91,20 +91,17 @@ class Listening:
 
     async def _followed(self, uri: str, caller: Caller, one: Subscription) -> bool:
         """Whether its server lets this resource be followed."""
-        if not caller.slice.is_whole and isinstance(
-            find_resource(self._lists.seen_by(caller.slice), uri), Unknown
-        ):
-            return False
         try:
-            await self._host.subscribe_resource(uri, one.follower.updated)
+            owner = self._aiming.resource(uri, caller.slice)
+            await self._host.subscribe_resource(uri, one.follower.updated, server=owner)
         except HostError:
             return False
-        one.uris.append(uri)
+        one.followed.append((uri, owner))
         return True
 
-    async def unfollow(self, uri: str, follower: Follower) -> None:
+    async def unfollow(self, uri: str, server: str | None, follower: Follower) -> None:
         try:
-            await self._host.unsubscribe_resource(uri, follower.updated)
+            await self._host.unsubscribe_resource(uri, follower.updated, server=server)
         except HostError:
             return  # its server is gone, and the wish with it
 
@@ -140,7 +137,7 @@ class Subscription:
         self._out = out
         self._over = False
         self.follower = follower
-        self.uris: list[str] = []
+        self.followed: list[tuple[str, str | None]] = []
 
     async def until_over(self) -> Response:
         """Tell changes until the host ends; the response is the graceful end. Cancelled where the
@@ -168,8 +165,8 @@ class Subscription:
         self._over = True
         self.follower.leave()
         self._among.gone(self._principal)
-        for uri in self.uris:
-            await self._among.unfollow(uri, self.follower)
+        for uri, server in self.followed:
+            await self._among.unfollow(uri, server, self.follower)
 
 
 class _Wanted(msgspec.Struct, frozen=True):

@@ -112,6 +112,24 @@ async def test_a_silent_stream_is_kept_alive_by_comments() -> None:
             assert await response.content.readuntil(b"\n\n") == b": keep-alive\n\n"
 
 
+async def test_an_answer_that_is_long_in_coming_becomes_a_stream() -> None:
+    clock = ManualClock()
+    go = asyncio.Event()
+
+    async def script(out: HttpOutlet) -> None:
+        await go.wait()
+        await out.respond(DONE)
+
+    async with served(script, clock) as (one, url), aiohttp.ClientSession() as session:
+        asking = asyncio.ensure_future(session.get(url))
+        await one.outlet
+        await clock.advance(KEEP_ALIVE_S)
+        response = await asking
+        assert await response.content.readuntil(b"\n\n") == b": keep-alive\n\n"
+        go.set()
+        assert (await response.read()).startswith(b"event: message\ndata: ")
+
+
 async def test_a_client_that_does_not_read_costs_one_bounded_buffer_and_then_its_connection() -> (
     None
 ):
