@@ -33,6 +33,7 @@ COMMANDS = {
     "init": Lazy("init_command", "init", "Make a configuration out of an existing client file."),
     "run": Lazy("run_command", "run", "Serve until stopped."),
     "demo": Lazy("demo_command", "demo", "Show everything with servers shipped in the package."),
+    "stdio": Lazy("stdio_command", "stdio", "Serve one MCP client on stdin and stdout."),
     "status": Lazy("status_command", "status", "State, era and reason of every server."),
     "probe": Lazy("probe_command", "probe", "Negotiate with servers and list what they offer."),
     "tools": Lazy("catalogue_commands", "tools", "The tools of all servers under unique names."),

@@ -26,6 +26,7 @@ from observant_host.service.console.routes import add_console
 from observant_host.service.events import Events
 from observant_host.service.mcp.desk import Desk
 from observant_host.service.mcp.http import Door
+from observant_host.service.mcp.joining import add_joining
 from observant_host.service.mcp.key_file import keys_of
 from observant_host.service.mcp.legacy_http import LegacyDoor
 from observant_host.timing.clock import SystemClock
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from observant_host.service.access import Address
+    from observant_host.service.mcp.joining import Kind
     from observant_host.service.served import Served
     from observant_host.telemetry.vocabulary import Fact
     from observant_host.timing.clock import Clock
@@ -51,8 +53,16 @@ class Service:
     `head_s`: a connection without a whole request's head is closed after so long.
     """
 
-    def __init__(self, host: Served, *, clock: Clock | None = None, head_s: float = HEAD_S) -> None:
+    def __init__(
+        self,
+        host: Served,
+        *,
+        clock: Clock | None = None,
+        head_s: float = HEAD_S,
+        kind: Kind = "run",
+    ) -> None:
         self.host = host
+        self._kind: Kind = kind
         self._head_s = head_s
         self._clock = clock or SystemClock()
         self.desk = Desk(host, clock=self._clock)
@@ -115,6 +125,7 @@ class Service:
         add_health(app, self.host)
         add_metrics(app, self.host, None)
         add_api(app, self.host, identify=socket_owner, events=self.events)
+        add_joining(app, self.host, desk=self.desk, clock=self._clock, kind=self._kind)
         listener = await asyncio.to_thread(private_socket.listen, state_dir)
         runner = await self._runner(app)
         await web.SockSite(runner, listener).start()
