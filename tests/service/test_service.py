@@ -206,7 +206,7 @@ async def test_every_act_on_a_server_comes_over_the_socket(tmp_path: Path) -> No
         for verb, keys in (("disable", {"for_s": -1.0}), ("probe", {"for_s": 1.0})):
             with pytest.raises(errors.InvalidCall, match="for_s"):
                 await act(verb, **keys)
-        with pytest.raises(errors.InvalidCall, match="there is no .*explode"):
+        with pytest.raises(errors.InvalidCall, match="there is no "):
             await act("explode")
 
 

@@ -160,6 +160,7 @@ class Called(msgspec.Struct, frozen=True):
     trace_id: str | None
     result: dict[str, Any] | None
     error: CallProblem | None
+    schema_problem: dict[str, Any] | None = None
 
 
 class Calls(msgspec.Struct, frozen=True):

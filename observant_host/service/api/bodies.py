@@ -23,7 +23,7 @@ class CallBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`arguments` pass through as they came."""
 
     name: str
-    arguments: Raw = Raw(b"{}")
+    arguments: Raw = msgspec.field(default_factory=lambda: Raw(b"{}"))
     deadline_s: Deadline | None = None
 
 

@@ -128,4 +128,4 @@ def _self_description() -> dict[str, Any]:
 
 
 def _anything(_: type) -> dict[str, Any]:
-    return {}
+    return {"description": "Any JSON value"}
