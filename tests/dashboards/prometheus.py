@@ -101,6 +101,11 @@ class Prometheus:
         with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=10) as answer:
             return json.load(answer)["data"]
 
+    def reload(self) -> None:
+        """Read configuration and rules again; needs `--web.enable-lifecycle`."""
+        with urllib.request.urlopen(f"{self.url}/-/reload", b"", timeout=10):
+            pass
+
     def ready(self) -> bool | None:
         """True once it answers queries, else None."""
         try:
