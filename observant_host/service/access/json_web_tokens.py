@@ -70,7 +70,7 @@ class JsonWebTokens:
     async def read(self, token: str, scope: str) -> Known:
         """Whose token it is. Raises Refused."""
         try:
-            claims = await self._claims(token)
+            claims = await self._claims(token, scope)
         except jwt.ExpiredSignatureError:
             raise Refused("expired", scope=scope) from None
         except (jwt.PyJWTError, ValueError, TypeError) as error:
@@ -94,7 +94,7 @@ class JsonWebTokens:
         if len(self._signed_in) > MARKS:
             self._signed_in.popitem(last=False)
 
-    async def _claims(self, token: str) -> dict[str, Any]:
+    async def _claims(self, token: str, scope: str) -> dict[str, Any]:
         settings = self._settings
         head = jwt.get_unverified_header(token)
         algorithm = head.get("alg")
@@ -103,7 +103,7 @@ class JsonWebTokens:
         key_id = head.get("kid")
         key = await self._keys.find(key_id if isinstance(key_id, str) else None)
         if key is None:
-            raise Refused("invalid", detail="key")
+            raise Refused("invalid", scope=scope, detail="key")
         claims: dict[str, Any] = jwt.decode(
             token,
             key.key,

@@ -79,10 +79,10 @@ class SigningKeys:
                 return
             self._tried_s = self._clock.monotonic()
             try:
-                document = await self._fetch()
+                keys = keys_in(await self._fetch())
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
                 return
-            self._keys = keys_in(document)
+            self._keys = keys
             self._read_s = self._clock.monotonic()
 
     def _is_cooling(self) -> bool:
