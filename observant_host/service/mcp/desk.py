@@ -27,6 +27,7 @@ from observant_host.service.mcp.lists import LISTS, Lists
 from observant_host.service.mcp.outlet import Response, error_of
 from observant_host.telemetry.propagation import Link, parse
 from observant_host.telemetry.vocabulary import NorthboundRequest
+from observant_host.timing.tasks import wait_any
 from observant_host.wire.revisions import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ class Desk:
         around: TraceContext | None = None,
         relay: Relay | None = None,
     ) -> None:
-        """As `answer`, of a request that was read already."""
+        """As `answer`, of a request that was read already. Raises Unavailable where the host does
+        not run (yet)."""
+        await self._started()
         trace = question.meta.trace
         parent = parse(trace.get("traceparent"), trace.get("tracestate"))
         links = (Link(around, "carried_by"),) if around is not None and parent is not None else ()
@@ -138,6 +141,12 @@ class Desk:
         Idempotent."""
         self.listening.close()
         self.inputs.close()
+
+    async def _started(self) -> None:
+        """Until start-up is over: who comes early gets the whole catalogue, a little later."""
+        host = self._host
+        if not host.published:
+            await wait_any(self._clock, None, host.ready, host.over)
 
     async def _response(
         self,

@@ -18,7 +18,6 @@ from observant_host.decisions.northbound import (
     era_of,
     read_request,
     says_version,
-    unsupported,
 )
 from observant_host.decisions.northbound_http import (
     SESSION,
@@ -27,11 +26,12 @@ from observant_host.decisions.northbound_http import (
     is_json,
     mismatch,
 )
+from observant_host.errors import Unavailable
 from observant_host.service.mcp.http_outlet import HttpOutlet
 from observant_host.service.mcp.outlet import error_of
 from observant_host.telemetry.propagation import parse
 from observant_host.wire.jsonrpc import Notification, Request, decode
-from observant_host.wire.revisions import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from observant_host.wire.revisions import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ class LegacyDoor(Protocol):
 class Door:
     """The endpoint. `identify` says who asks, and raises an HTTP error for whoever may not."""
 
-    def __init__(
-        self, desk: Desk, *, clock: Clock, identify: Identify, legacy: LegacyDoor | None = None
-    ) -> None:
+    def __init__(self, desk: Desk, *, clock: Clock, identify: Identify, legacy: LegacyDoor) -> None:
         self._desk = desk
         self._clock = clock
         self._identify = identify
@@ -77,7 +75,7 @@ class Door:
         caller = await self._identify(request)
         if request.method == "POST":
             return await self._post(request, caller)
-        if self._legacy is not None and SESSION in request.headers:
+        if SESSION in request.headers:
             if request.method == "GET":
                 return await self._legacy.get(request, caller)
             if request.method == "DELETE":
@@ -100,9 +98,7 @@ class Door:
         messages = decode(body)
         message = messages[0] if len(messages) == 1 else None
         if self._is_legacy(request, message):
-            if self._legacy is not None:
-                return await self._legacy.post(request, body, caller)
-            return _no_legacy(request, message)
+            return await self._legacy.post(request, body, caller)
         match message:
             case Request():
                 return await self._answered(request, message, caller)
@@ -121,6 +117,8 @@ class Door:
         out = HttpOutlet(request, accepted=reads, clock=self._clock)
         try:
             await self._served(request, message, caller, out)
+        except Unavailable as error:
+            return _refused(message.id, Refusal(INTERNAL_ERROR, str(error), status=503))
         finally:
             out.abandon()
         return out.response or web.Response(status=500)
@@ -172,14 +170,6 @@ def _unusable(body: bytes) -> Refusal:
         return at_the_door(PARSE_ERROR, "the body is no JSON")
     what = "an array: there are no batches" if isinstance(value, list) else "no request"
     return at_the_door(INVALID_REQUEST, f"the body must be one JSON-RPC request; it is {what}")
-
-
-def _no_legacy(request: web.Request, message: object) -> web.Response:
-    """What a server without legacy clients says: which revisions there are."""
-    request_id = message.id if isinstance(message, Request) else None
-    said = request.headers.get(VERSION, "a revision that begins with initialize")
-    refusal = unsupported(said) or at_the_door(INVALID_PARAMS, "the request lacks its `_meta`")
-    return _refused(request_id, refusal)
 
 
 def _refused(request_id: Id, refusal: Refusal, **headers: str) -> web.Response:

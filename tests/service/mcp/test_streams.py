@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 from msgspec import Raw
 
 from observant_host.peers.told import LogMessage
+from observant_host.service.app import Service
 from observant_host.service.mcp import listening
 from tests.service.mcp.stage import Stage, heard, make_host, staged
-from tests.support.agent import KEY
+from tests.service.test_service import Running
+from tests.support.agent import KEY, Agent
 from tests.support.hosts import PATIENCE_S, add
 from tests.support.processes import eventually
 
@@ -208,3 +211,34 @@ async def test_nobody_reads_the_log_of_anothers_call(agent: Stage) -> None:
         told = await stream.next()
         assert told is not None
         assert told["params"]["data"] == "own"
+
+
+async def test_who_comes_before_start_up_is_over_gets_the_whole_catalogue_a_little_later(
+    tmp_path: Path,
+) -> None:
+    host = make_host(tmp_path)
+    add(host, "late", {"tools": "echo", "discover": "late:0.5"})
+    one = Running(host, tmp_path)
+    serving = asyncio.ensure_future(one.serve())
+    try:
+        async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession() as session:
+            base = (await one.listening)["admin"]
+            early = Stage(session, base, host, one)
+            assert not host.published
+            result = (await early.ask("tools/list")).result
+            assert [tool["name"] for tool in result["tools"]] == ["echo"]
+    finally:
+        one.stop.set()
+        await serving
+
+
+async def test_before_the_host_is_open_an_agent_is_told_to_come_again(tmp_path: Path) -> None:
+    service = Service(make_host(tmp_path))
+    await service.listen()
+    try:
+        async with aiohttp.ClientSession() as session:
+            early = Agent(session, service.addresses["admin"] + "/mcp")
+            answer = await early.ask("tools/list")
+            assert (answer.status, answer.error["code"]) == (503, -32603)
+    finally:
+        await service.close()
