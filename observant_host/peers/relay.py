@@ -96,6 +96,15 @@ def _modes(elicitation: Mapping[str, Any]) -> tuple[Mode, ...]:
     return said or ("form",)
 
 
+class Nobody:
+    """A caller that is asked by an answer, never while its call is open."""
+
+    audience = None
+
+    async def ask(self, method: str, _params: Raw) -> Raw | Refused:
+        return unanswered(method)
+
+
 class InOldWords:
     """A legacy caller: an address that it is asked to open needs an id there, which a modern server
     does not give.

@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.decisions.northbound import Refusal, at_the_door
-from observant_host.errors import InvalidResult, Unavailable
+from observant_host.errors import InvalidCall, InvalidResult, Unavailable
 from observant_host.peers.input_handlers import InputHandlers
 from observant_host.peers.input_rounds import MAX_ROUNDS
-from observant_host.peers.relay import InOldWords, offered, relayed
+from observant_host.peers.relay import InOldWords, Nobody, offered, relayed
 from observant_host.service.mcp import sealing
 from observant_host.service.mcp.outlet import encode, error_of, result_of
 from observant_host.service.mcp.parking import PARK_S, ParkedCall, Parking
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     Call = Callable[[CallOptions], Coroutine[Any, Any, CallResult]]
 
+NOBODY: Final = Nobody()
 NOTHING: Final = InputHandlers(offered={})
 """For a legacy caller that cannot be asked."""
 
@@ -95,10 +96,6 @@ class Inputs:
 
     def _carried(self, question: Question, caller: Caller, server: str) -> Round | Refusal:
         """What the caller brought of earlier rounds: number 0 where it begins."""
-        try:
-            digest = sealing.digest_of(question.params)
-        except (ValueError, RecursionError):
-            return _refusal("the parameters cannot be decoded")
         responses = question.params.get("inputResponses")
         if _members(responses) is None:
             return _refusal("`inputResponses` must be a JSON object")
@@ -106,15 +103,15 @@ class Inputs:
             principal=caller.principal,
             server=server,
             method=question.method,
-            digest=digest,
+            digest=b"",  # it is only looked at where there is something to compare it with
             number=0 if responses is None else 1,
             expires=0,
         )
         if _absent(question.params.get("requestState")):
             return new
-        return self._opened(question.text("requestState"), new)
+        return self._opened(question, question.text("requestState"), new)
 
-    def _opened(self, text: str | None, new: Round) -> Round | Refusal:
+    def _opened(self, question: Question, text: str | None, new: Round) -> Round | Refusal:
         found = None if text is None else self._sealer.open(text)
         if found is None:
             return _refusal("it was changed, or it is not from here: begin the call anew")
@@ -123,7 +120,7 @@ class Inputs:
             principal=new.principal,
             method=new.method,
             server=new.server,
-            digest=new.digest,
+            digest=_digest(question),
             now=self._clock.wall_ns() / 1e9,
         )
         return found if flaw is None else _refusal(flaw)
@@ -132,20 +129,22 @@ class Inputs:
         self, question: Question, carried: Round, op: Operation, options: CallOptions, call: Call
     ) -> CallResult | Response:
         """To a modern server it is one request for each round."""
+        options["inputs"] = "hand_up"
+        if carried.number:
+            options["input_round"] = carried.number
+            options["input_responses"] = question.params.get("inputResponses")
+            options["request_state"] = carried.state
+        capabilities = question.meta.capabilities
+        if not self._may_park(question, carried.server):
+            options["handlers"] = relayed(capabilities, NOBODY) if capabilities else NOTHING
+            return self._answered(question, carried, await call(options), op)
         parked = ParkedCall(
             self.parking,
             server=carried.server,
             method=question.method,
             audience=carried.principal,
         )
-        options["inputs"] = "hand_up"
-        options["handlers"] = relayed(question.meta.capabilities, parked)
-        if carried.number:
-            options["input_round"] = carried.number
-            options["input_responses"] = question.params.get("inputResponses")
-            options["request_state"] = carried.state
-        if not self._may_park(question, carried.server):
-            return self._answered(question, carried, await call(options), op)
+        options["handlers"] = relayed(capabilities, parked)
         parked.tell = options.get("on_progress")
         options["on_progress"] = parked.told
         parked.begin(call(options))
@@ -215,7 +214,12 @@ class Inputs:
         now = int(self._clock.wall_ns() / 1e9)
         trace = again.trace or op.context.traceparent()
         sealed = self._sealer.seal(
-            msgspec.structs.replace(again, expires=now + sealing.LIFETIME_S, trace=trace)
+            msgspec.structs.replace(
+                again,
+                digest=again.digest or _digest(question),
+                expires=now + sealing.LIFETIME_S,
+                trace=trace,
+            )
         )
         op.event("input_required", round=again.number)
         asked = () if requests is None else (b'"inputRequests":', memoryview(requests), b",")
@@ -226,6 +230,15 @@ class Inputs:
 class _Asked(msgspec.Struct):
     method: str
     params: Raw
+
+
+def _digest(question: Question) -> bytes:
+    try:
+        return sealing.digest_of(question.params)
+    except (ValueError, RecursionError) as error:
+        raise InvalidCall(
+            "the parameters cannot be decoded, which a further round needs"
+        ) from error
 
 
 def _gone(why: str) -> Unavailable:
