@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
+from observant_host import HttpServer
 from observant_host.config import ServiceSettings
 from tests.service.mcp.stage import Stage, heard, make_host, staged
 from tests.support.agent import KEY
-from tests.support.hosts import PATIENCE_S, add
+from tests.support.hosts import PATIENCE_S, QUICK, add
 from tests.support.processes import eventually
+from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -358,6 +360,27 @@ async def test_an_address_that_an_older_server_needs_opened_is_shown_to_its_call
     state = first.result["requestState"]
     second = await call(agent, "connect", able=able, requestState=state, **carried)
     assert second.text == "connected"
+
+
+async def test_over_http_an_older_servers_questions_are_told_apart_by_their_call(
+    tmp_path: Path,
+) -> None:
+    arguments = {"method": "elicitation/create", "params": FORM}
+    host = make_host(tmp_path, relay_input=True)
+    async with serving(era="legacy", tools="request", answers="sse") as web:
+        host.add_server("web", HttpServer(web.url), allow_legacy=True, **QUICK)
+        async with staged(host, tmp_path) as agent:
+            asked = [await call(agent, "request", arguments) for _ in range(3)]
+            assert all(len(one.result["inputRequests"]) == 1 for one in asked)
+            for number, one in enumerate(asked):
+                (key,) = one.result["inputRequests"]
+                answer = {"action": "accept", "content": {"n": number}}
+                carried: dict[str, Any] = {
+                    "inputResponses": {key: answer},
+                    "requestState": one.result["requestState"],
+                }
+                done = await call(agent, "request", arguments, **carried)
+                assert json.loads(done.text)["result"] == answer
 
 
 async def test_a_server_that_goes_while_its_call_waits_is_told_when_the_caller_is_back(
