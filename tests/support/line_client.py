@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 PATIENCE_S = 30.0
@@ -52,10 +52,16 @@ class LineClient:
         async with asyncio.timeout(PATIENCE_S), self._more:
             while True:
                 for message in self.heard:
-                    if fields.items() <= message.items():
+                    if isinstance(message, dict) and fields.items() <= message.items():
                         return message
                 assert not self._reader.done(), self.heard[-3:]
                 await self._more.wait()
+
+    async def heard_where(self, fits: Callable[[Any], bool]) -> Any:
+        """The first message for which that holds."""
+        async with asyncio.timeout(PATIENCE_S), self._more:
+            await self._more.wait_for(lambda: any(fits(one) for one in self.heard))
+        return next(one for one in self.heard if fits(one))
 
     async def ask(self, method: str, params: Any = None) -> dict[str, Any]:
         return await self.until(id=self.begin(method, params))
