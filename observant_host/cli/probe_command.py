@@ -52,6 +52,7 @@ CONVERSED = ("ready", "degraded")
 @click.option(
     "--required-only", is_flag=True, help="Only `required` servers count for the exit code."
 )
+@click.option("--reason", default="", help="Why; a running host records it with your name.")
 @json_option
 @standalone_option
 @config_option
@@ -62,6 +63,7 @@ def probe(
     servers: tuple[str, ...],
     suggest_legacy: bool,
     required_only: bool,
+    reason: str,
     as_json: bool,
     standalone: bool,
     config: Path | None,
@@ -74,7 +76,8 @@ def probe(
 
     async def look(source: Source) -> list[Server]:
         known = msgspec.json.decode(await source.servers())["servers"]
-        return [msgspec.json.decode(await source.probe(name)) for name in asked_for(servers, known)]
+        names = asked_for(servers, known)
+        return [msgspec.json.decode(await source.probe(name, reason=reason)) for name in names]
 
     found = session.ask(look, standalone=standalone, only=servers)
     if as_json:

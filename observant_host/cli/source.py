@@ -31,7 +31,7 @@ class Source(Protocol):
     async def servers(self) -> bytes:
         """`{"servers": […]}` in config order."""
 
-    async def probe(self, name: str) -> bytes:
+    async def probe(self, name: str, *, reason: str = "") -> bytes:
         """A round of negotiation now; the server's object after it."""
 
     async def allow(self, name: str, *, until: float | None, reason: str) -> bytes:
@@ -75,9 +75,10 @@ class OwnHost:
     async def servers(self) -> bytes:
         return msgspec.json.encode({"servers": list(self.host.servers.values())})
 
-    async def probe(self, name: str) -> bytes:
+    async def probe(self, name: str, *, reason: str = "") -> bytes:
         self._known(name)
-        return msgspec.json.encode(await self.host.probe(name, principal=principal()))
+        done = await self.host.probe(name, principal=principal(), reason=reason)
+        return msgspec.json.encode(done)
 
     async def allow(self, name: str, *, until: float | None, reason: str) -> bytes:
         self._known(name)
