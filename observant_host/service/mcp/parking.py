@@ -168,6 +168,10 @@ class Parking:
         self._parked[call.key] = call
         return self.clock.call_at(self.clock.monotonic() + PARK_S, call.expire)
 
+    def all(self) -> list[ParkedCall]:
+        """Every call that waits now, the oldest first."""
+        return list(self._parked.values())
+
     def find(self, key: str) -> ParkedCall | None:
         return self._parked.get(key)
 
@@ -188,5 +192,5 @@ class Parking:
 
     def close(self) -> None:
         """The host goes away. Idempotent."""
-        for call in list(self._parked.values()):
+        for call in self.all():
             call.give_up()
