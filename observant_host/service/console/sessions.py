@@ -1,8 +1,8 @@
 """A browser's session: a signed cookie that says whose token opened it, and until when.
 
-Nothing is kept of one that is open. The key is of this run of the host, so that its end ends every session; the
-token itself is never in the cookie, and is looked up by its name at each request, so that one that
-was taken away or changed lets nobody in.
+Nothing is kept of one that is open. The key is of this run of the host, so that its end ends every
+session; the token itself is never in the cookie, and is looked up by its name at each request, so
+that one that was taken away or changed lets nobody in.
 """
 
 from __future__ import annotations
