@@ -257,6 +257,11 @@ def metrics_url(addresses: Mapping[str, str]) -> str:
     return f"{addresses.get('metrics', addresses['admin'])}/metrics"
 
 
+def agents_url(addresses: Mapping[str, str]) -> str:
+    """Where agents find everything."""
+    return f"{addresses.get('mcp', addresses['admin'])}/mcp"
+
+
 def summary(screen: Screen, host: Host, addresses: Mapping[str, str]) -> None:
     """What serves now, for somebody who watches."""
     views = host.servers.values()
@@ -264,5 +269,6 @@ def summary(screen: Screen, host: Host, addresses: Mapping[str, str]) -> None:
     screen.say_live(
         f"serving {len(host.catalogue.tools)} tools of {ready} servers (of {len(views)} configured)"
     )
+    screen.say_live(f"agents: {agents_url(addresses)}")
     screen.say_live(f"metrics: {metrics_url(addresses)}")
     screen.say_live("in another terminal: observant-host status; here Ctrl-C stops")
