@@ -300,7 +300,7 @@ class Call(Errand):
             era=self._era(),
             version=era.version if era is not None else "",
             generation=self._life.generation,
-            attempts=1 + self.round if attempts is None else attempts,
+            attempts=1 + self.round - (self._hand_up or 0) if attempts is None else attempts,
             input_required=self._wanted,
         )
 

@@ -13,15 +13,17 @@ from observant_host.service.callers import Caller
 from observant_host.service.mcp.desk import Desk
 from observant_host.service.mcp.parking import PARK_S
 from observant_host.service.mcp.sealing import LIFETIME_S, MAX_STATE
+from observant_host.telemetry import vocabulary
 from observant_host.timing.clock import SystemClock
 from observant_host.wire.jsonrpc import Request
 from tests.support.agent import KEY, STAMP
-from tests.support.hosts import add, quick_host, reach
+from tests.support.hosts import add, facts, quick_host, reach
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from observant_host.service.mcp.outlet import Response
+    from observant_host.telemetry.finished import Finished
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -59,8 +61,8 @@ class Heard:
 
 
 class Counter:
-    def __init__(self, desk: Desk, clock: Later) -> None:
-        self.desk, self.clock = desk, clock
+    def __init__(self, desk: Desk, clock: Later, told: list[Finished]) -> None:
+        self.desk, self.clock, self.told = desk, clock, told
 
     async def call(
         self, name: str, arguments: Any, *, caller: Caller = ANN, **more: Any
@@ -75,7 +77,7 @@ class Counter:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def counter() -> AsyncIterator[Counter]:
-    host, _told = quick_host(relay_input=True)
+    host, told = quick_host(relay_input=True)
     add(host, "new", {"tools": "dialogue,ask"})
     add(host, "old", {"era": "legacy", "tools": "request"}, allow_legacy=True)
     async with host:
@@ -83,13 +85,30 @@ async def counter() -> AsyncIterator[Counter]:
             await reach(host, name, "ready")
         clock = Later()
         desk = Desk(host, clock=clock)
-        yield Counter(desk, clock)
+        yield Counter(desk, clock, told)
         desk.close()
 
 
 async def state_of(counter: Counter, name: str, arguments: Any) -> str:
     state: str = (await counter.call(name, arguments))["result"]["requestState"]
     return state
+
+
+async def test_each_round_is_told_with_its_number_and_with_the_trace_it_began_in(
+    counter: Counter,
+) -> None:
+    counter.told.clear()
+    state = await state_of(counter, "dialogue", ASKED)
+    await counter.call("dialogue", ASKED, requestState=state)
+    sent = [one for one in facts(counter.told, vocabulary.Request) if one.method == "tools/call"]
+    assert [one.round for one in sent] == [0, 1]
+    first, second = (
+        one for one in counter.told if isinstance(one.fact, vocabulary.NorthboundRequest)
+    )
+    assert [(one.name, one.attributes["round"]) for one in first.events] == [("input_required", 1)]
+    (event,) = second.events
+    assert event.name == "input_round"
+    assert event.attributes["began_in"] == first.context.traceparent()
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("dialogue", ASKED), ("request", WAITING)])
