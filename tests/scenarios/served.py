@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -73,12 +75,20 @@ def serve_and_read(folder: Path, told: Told) -> None:
                 )
                 assert called.returncode == 0, called.stderr
                 assert exported.wait(20)
+                _knock(address)
                 with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
                     told.read_metrics(answer.read().decode())
             finally:
                 host.terminate()
                 host.communicate(timeout=20)
     told.read_record(folder / "state")
+
+
+def _knock(address: str) -> None:
+    """As a page from elsewhere, which is not let in."""
+    page = urllib.request.Request(f"{address}/readyz", headers={"Origin": "https://evil.example"})
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(page, timeout=10)
 
 
 def _address(host: subprocess.Popen[str]) -> str:

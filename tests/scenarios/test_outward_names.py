@@ -68,14 +68,13 @@ METRICS = {
     "observant_host_label_overflow_total": "metric",
     "observant_host_build_info": "version python",
     "mcp_client_operation_duration_seconds_count": "mcp_method_name era error_type",
+    "observant_host_http_requests_total": "route code",
+    "observant_host_auth_failures_total": "reason",
 }
 """Sample name to its labels; each seen with a value above 0."""
 
 METRICS_TO_COME = (
     "observant_host_pin_drift",
-    "mcp_server_operation_duration_seconds",
-    "observant_host_http_requests_total",
-    "observant_host_auth_failures_total",
     "observant_host_clients",
 )
 """With pins, and the northbound service."""
