@@ -13,7 +13,6 @@ import msgspec
 
 from observant_host.wire.jsonrpc import Broken, Error, Notification, Request, Result, decode
 from observant_host.wire.revisions import INTERNAL_ERROR
-from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
     from observant_host.wire.jsonrpc import Id
@@ -119,15 +118,20 @@ class Bridge:
         return msgspec.json.encode(body).replace(b"\n", b" ").replace(b"\r", b" ")
 
 
+class _Named(msgspec.Struct):
+    uri: str = ""
+
+
 def _uri(message: Request) -> str:
     try:
-        value = decode_value(message.params) if message.params is not None else None
-    except (ValueError, RecursionError):
+        return _named(message.params or b"{}").uri
+    except (msgspec.MsgspecError, RecursionError):
         return ""
-    uri = value.get("uri") if isinstance(value, dict) else None
-    return uri if isinstance(uri, str) else ""
 
 
 def _error(request_id: Id, why: str) -> bytes:
     error = {"code": INTERNAL_ERROR, "message": why}
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
+
+
+_named: Final = msgspec.json.Decoder(_Named).decode
