@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
-from tests.dashboards.alert_files import PREFIX, names
+from tests.dashboards.alert_files import ALERTS, PREFIX, names
 from tests.dashboards.alertmanager import alertmanager
 from tests.dashboards.prometheus import until
 
@@ -186,3 +187,15 @@ def test_another_job_is_another_fleet(tmp_path: Path) -> None:
         found = until("every alert is there", lambda: _all(running.alerts(), 3))
     held = {one["labels"]["job"] for one in found if one["status"]["inhibitedBy"]}
     assert held == {"one"}
+
+
+def test_what_holds_back_outlasts_what_it_holds_back() -> None:
+    """Of alerts that are kept after their fault is over; else its end would notify of them all."""
+    groups = yaml.safe_load(ALERTS.read_text())["groups"]
+    kept = {
+        rule["alert"]: int(rule.get("keep_firing_for", "0m")[:-1])
+        for group in groups
+        for rule in group["rules"]
+    }
+    assert kept[f"{PREFIX}HostLosingPeers"] > kept[f"{PREFIX}PeerDown"] > 0
+    assert kept[f"{PREFIX}PeerDownEverywhere"] > kept[f"{PREFIX}PeerDown"]

@@ -103,8 +103,13 @@ def test_every_rule_was_evaluated_without_an_error(live: Prometheus) -> None:
 
 
 def test_every_recorded_series_has_values(live: Prometheus) -> None:
-    missing = {name for name in recorded() if not live.query(name)}
-    assert missing <= {"job_peer:observant_host_peer_overdue:present"}
+    missing = set(recorded())
+
+    def all_seen() -> bool | None:  # a scrape that a busy machine was late for leaves a hole
+        missing.difference_update([name for name in missing if live.query(name)])
+        return None if missing else True
+
+    until("every series has a value", all_seen)
 
 
 def test_every_query_of_every_runbook_is_answered(live: Prometheus) -> None:

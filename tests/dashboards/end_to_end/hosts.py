@@ -48,6 +48,7 @@ ack_timeout_s = 1
 shutdown_timeout_s = 1
 """
 TOKEN = "a-token-of-at-least-thirty-two-characters"
+KNOCKS = 4
 Call = tuple[str, dict[str, object], float]
 """Name, arguments and deadline."""
 
@@ -66,9 +67,10 @@ def own_mounts(record: Path, megabytes: int) -> tuple[str, ...]:
     prefix = ("unshare", "--user", "--map-root-user", "--mount")
     small = f'mount -t tmpfs -o size={megabytes}m tmpfs {record} && exec "$@"'
     words = (*prefix, "sh", "-c", small, "sh")
-    permitted = shutil.which("unshare") and not subprocess.run(
-        (*words, "true"), check=False, capture_output=True
-    ).returncode
+    permitted = (
+        shutil.which("unshare")
+        and not subprocess.run((*words, "true"), check=False, capture_output=True).returncode
+    )
     return words if permitted else ()
 
 
@@ -85,6 +87,8 @@ class HostProcess:
         self.calls: list[Call] = []
         self.process: subprocess.Popen[bytes] | None = None
         self.before: tuple[str, ...] = ()
+        self.agents_token = ""
+        """What an agent says, a few times in each round of calls; "" for no agent."""
 
     @property
     def record(self) -> Path:
@@ -162,6 +166,8 @@ class HostProcess:
         async with HostClient(self.state_dir) as client:
             while not stop.is_set():
                 await asyncio.gather(*(_call(client, one) for one in tuple(self.calls)))
+                if self.agents_token:
+                    await asyncio.to_thread(self._knock, self.agents_token)
                 await asyncio.sleep(0.3)
 
     def view(self, server: str) -> dict[str, Any]:
@@ -196,7 +202,12 @@ class HostProcess:
 
         asyncio.run(act())
 
-    def ask_as_agent(self, token: str) -> int:
+    def _knock(self, token: str) -> None:
+        for _ in range(KNOCKS):
+            with contextlib.suppress(OSError):
+                self._ask_as_agent(token)
+
+    def _ask_as_agent(self, token: str) -> int:
         """The HTTP status of one request to /mcp."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/mcp",

@@ -10,47 +10,27 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from tests.dashboards.alert_files import ALERTS, PREFIX, RULES, shortened
-from tests.dashboards.alertmanager import Alertmanager, alertmanager
+from tests.dashboards.alert_files import ALERTS, RULES, shortened
+from tests.dashboards.alertmanager import alertmanager
 from tests.dashboards.end_to_end.hosts import HostProcess, table
-from tests.dashboards.end_to_end.table import FAULTS, GONE, LOST, OF_THE_MACHINE, Key, may, must
-from tests.dashboards.end_to_end.table import inhibited as held_back
+from tests.dashboards.end_to_end.table import GONE, LOST
+from tests.dashboards.end_to_end.watching import Found, watch
 from tests.dashboards.faults import collector
-from tests.dashboards.prometheus import Prometheus, free_port, prometheus, until
+from tests.dashboards.prometheus import free_port, prometheus, until
 from tests.support.peers import program, scripted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-POLL_S = 0.5
+    from tests.dashboards.alertmanager import Alertmanager
+    from tests.dashboards.prometheus import Prometheus
+
 MODERN = {"era": "modern", "max_life": 3600}
 GROWN = str(Path(__file__).with_name("grown.py"))
-
-
-class Found(NamedTuple):
-    """`seconds` from the injection of its fault until Alertmanager had it."""
-
-    seconds: dict[Key, float]
-    inhibited: set[Key]
-    problems: list[str]
-
-    def text(self) -> str:
-        lines = [f"{'fault':52} {'alert':44} seconds"]
-        for fault in (*FAULTS, GONE):
-            keys = (*fault.raises, *fault.held_back, *(k for k in fault.may if k in self.seconds))
-            for key in keys or (Key("(none)"),):
-                took = self.seconds.get(key)
-                name = " ".join(filter(None, (key.alert, key.instance, key.peer)))
-                held = " (inhibited)" if key in self.inhibited else ""
-                shown = "" if took is None else f"{took:7.1f}"
-                lines.append(f"{fault.name:52} {name:44} {shown}{held}")
-        told = [key for key in self.seconds if key.alert in OF_THE_MACHINE]
-        return "\n".join((*lines, *(f"of this machine: {key}" for key in told), *self.problems))
 
 
 class Behind:
@@ -65,9 +45,7 @@ class Behind:
         options = {"port": self.port, "token": token, "tools": "guarded", **MODERN}
         argv = [word for key, value in options.items() for word in (f"--{key}", str(value))]
         argv = [word.replace("max_life", "max-life") for word in argv]
-        self._process = subprocess.Popen(
-            program("http_scripted.py", *argv), stdout=subprocess.PIPE
-        )
+        self._process = subprocess.Popen(program("http_scripted.py", *argv), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self._process.stdout.readline()
 
@@ -88,9 +66,9 @@ def _unless(flag: Path, argv: tuple[str, ...]) -> tuple[str, ...]:
     return ("sh", "-c", f"test -e '{flag}' && exit 3; exec {_shell(argv)}")
 
 
-def _rolled_back(flag: Path, tool: str, after_s: float) -> tuple[str, ...]:
-    """Modern in its first life, and legacy from then on."""
-    first = _shell(scripted(tools=tool, die_after=after_s, **MODERN))
+def _rolled_back(flag: Path, tool: str) -> tuple[str, ...]:
+    """Modern in its first life, which ends by a call, and legacy from then on."""
+    first = _shell(scripted(tools=f"{tool},die", **MODERN))
     second = _shell(scripted(tools=tool, era="legacy", max_life=3600))
     return ("sh", "-c", f"test -e '{flag}' && exec {second}; touch '{flag}'; exec {first}")
 
@@ -106,7 +84,6 @@ class Night:
         self.a = HostProcess(folder / "a", "a")
         self.b = HostProcess(folder / "b", "b")
         self.behind = Behind()
-        self.injected: dict[str, float] = {}
 
     def _dying(self, name: str) -> str:
         return table(name, _unless(self.down, scripted(tools=f"{name},die", **MODERN)))
@@ -122,8 +99,8 @@ class Night:
         allowed = {"allow_legacy": True, "legacy_reason": "a test"}
         late = {"start_delay": 2.5, **MODERN}
         sluggish = scripted(start_delay=2, die_after=5 * self.scale, tools="lag", **MODERN)
-        unexpected = _rolled_back(self.folder / "unexpected", "pay", 0.5)
-        decided = _rolled_back(self.folder / "decided", "decide", 0.5)
+        unexpected = _rolled_back(self.folder / "unexpected", "pay")
+        decided = _rolled_back(self.folder / "decided", "decide")
         grown = (sys.executable, "-I", "-S", GROWN, "8", "300", *scripted(tools="grow", **MODERN))
         return [
             table("works", scripted(tools="echo,mute", **MODERN), required=True),
@@ -136,9 +113,12 @@ class Night:
             table("sluggish", sluggish),
             table("deaf", scripted(tools="heard", listen="cancelled:1", **MODERN)),
             table("grown", grown),
-            f'[servers.rotated]\nurl = "http://127.0.0.1:{self.behind.port}/mcp"\n'
-            'headers = { Authorization = "Bearer first" }\n',
+            self._behind_url(),
         ]
+
+    def _behind_url(self) -> str:
+        url = json.dumps(f"http://127.0.0.1:{self.behind.port}/mcp")
+        return f'[servers.rotated]\nurl = {url}\nheaders = {{ Authorization = "Bearer first" }}\n'
 
     @contextmanager
     def running(self) -> Iterator[tuple[Prometheus, Alertmanager]]:
@@ -155,8 +135,8 @@ class Night:
                 host.calls = [("works/echo", {"text": "x"}, 3.0)]
                 stack.enter_context(host.running())
                 stack.enter_context(host.called())
-            self._before_the_first_scrape()
             manager = stack.enter_context(alertmanager(self.folder / "alertmanager"))
+            self._before_the_first_scrape()
             found = stack.enter_context(self._prometheus(manager))
             yield found, manager
 
@@ -167,6 +147,9 @@ class Night:
         def refused() -> bool | None:
             return self.b.view("decided").get("state") == "unavailable" or None
 
+        until("one is modern", lambda: era("rolled_back", "modern"))
+        until("the other is modern", lambda: era("decided", "modern"))
+        self.b.once(*((f"{server}/die", {}, 1.0) for server in ("rolled_back", "decided")))
         until("the server was rolled back", lambda: era("rolled_back", "legacy"))
         until("the downgrade was refused", refused)
         self.b.allow("decided")
@@ -209,9 +192,6 @@ class Night:
 
     def inject(self) -> None:
         """What begins now; the faults that are there from the start count from now too."""
-        begun = time.monotonic()
-        for fault in FAULTS:
-            self.injected[fault.name] = begun
         self.down.touch()
         self.a.once(*((f"{name}/die", {}, 1.0) for name in (*LOST, "shared")))
         self.b.once(*((f"{name}/die", {}, 1.0) for name in ("down", "shared")))
@@ -221,54 +201,7 @@ class Night:
         self.b.fill_disk()
         self.a.config.write_text(self.a.config.read_text() + "\n[servers.works]\n")
         self.a.reload()
-        assert {self.a.ask_as_agent(f"agent-{TOKEN_BEFORE}") for _ in range(60)} == {401}
-
-
-TOKEN_BEFORE = "the-token-of-before-it-was-rotated"
-
-
-def held_by(manager: Alertmanager) -> dict[Key, bool]:
-    """The alerts that Alertmanager holds, and whether each is inhibited."""
-    found: dict[Key, bool] = {}
-    for one in manager.alerts():
-        labels = one["labels"]
-        name = labels["alertname"].removeprefix(PREFIX)
-        key = Key(name, labels.get("instance", ""), labels.get("peer", ""))
-        found[key] = bool(one["status"]["inhibitedBy"]) and found.get(key, True)
-    return found
-
-
-def watch(night: Night, manager: Alertmanager, *, within_s: float, gone: bool = False) -> Found:
-    """Until every alert is there, and what is to be inhibited is."""
-    wanted = {*GONE.raises} if gone else must()
-    begun = time.monotonic()
-    seconds: dict[Key, float] = {}
-    now: dict[Key, bool] = {}
-    while time.monotonic() < begun + within_s:
-        now = held_by(manager)
-        for key in now:
-            seconds.setdefault(key, time.monotonic() - begun)
-        held = {key for key, quiet in now.items() if quiet}
-        if wanted <= seconds.keys() and (gone or held_back() <= held):
-            break
-        time.sleep(POLL_S)
-    held = {key for key, quiet in now.items() if quiet}
-    return Found(seconds, held, judged(seconds, held, wanted=wanted, gone=gone))
-
-
-def judged(
-    seconds: dict[Key, float], held: set[Key], *, wanted: set[Key], gone: bool
-) -> list[str]:
-    """What is not as the table says, in sentences."""
-    extra = {key for key in seconds if key not in may() and key.alert not in OF_THE_MACHINE}
-    loud = set() if gone else held_back() - held
-    silent = set() if gone else {key for key in held if key not in held_back() and key in must()}
-    return [
-        *(f"did not reach Alertmanager: {key}" for key in sorted(wanted - seconds.keys())),
-        *(f"is not in the table: {key}" for key in sorted(extra)),
-        *(f"should be inhibited: {key}" for key in sorted(loud & seconds.keys())),
-        *(f"should not be inhibited: {key}" for key in sorted(silent)),
-    ]
+        self.a.agents_token = "the-token-of-before-it-was-rotated"
 
 
 def night_of(folder: Path, factor: float, *, within_s: float = 100.0) -> Found:
@@ -276,14 +209,14 @@ def night_of(folder: Path, factor: float, *, within_s: float = 100.0) -> Found:
     night = Night(folder, factor)
     with night.running() as (_, manager):
         night.inject()
-        found = watch(night, manager, within_s=within_s * night.scale)
+        found = watch(manager, within_s=within_s * night.scale)
         late = night.b.view("late")
         problems = list(found.problems)
         if (late.get("state"), late.get("era")) != ("ready", "modern"):
             problems.append(f"the late answer did not count: {late.get('state')}")
         assert night.b.process is not None
         night.b.process.kill()
-        after = watch(night, manager, within_s=40 * night.scale, gone=True)
+        after = watch(manager, within_s=40 * night.scale, gone=True)
     seconds = {**found.seconds, **{key: after.seconds.get(key, 0.0) for key in GONE.raises}}
     return Found(seconds, found.inhibited, [*problems, *after.problems])
 
