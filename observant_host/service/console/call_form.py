@@ -38,6 +38,16 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     given: str = ""
 
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """(choice, how it is read): texts without their quotes, unless that makes two the same."""
+        values = [msgspec.json.decode(choice) for choice in self.choices]
+        texts = [
+            str(v) if isinstance(v, str) else c for v, c in zip(values, self.choices, strict=True)
+        ]
+        plain = len(set(texts)) == len(texts)
+        return list(zip(self.choices, texts if plain else self.choices, strict=True))
+
 
 def fields_of(schema: object) -> tuple[Field, ...]:
     """In the schema's order, those that must be given first. Nothing in it is believed."""

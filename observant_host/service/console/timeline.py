@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from observant_host.decisions.words import milliseconds
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -212,11 +214,13 @@ def _lost(said: _Said) -> _Told:
 
 
 def _stalled(said: _Said) -> _Told:
-    return "host", "outage", f"the event loop stood still for {said['loop.lag_ms']} ms", ""
+    lag = milliseconds(float(said["loop.lag_ms"] or 0))
+    return "host", "outage", f"the event loop stood still for {lag}", ""
 
 
 def _gap(said: _Said) -> _Told:
-    return "stream", "", f"a gap of {said['subscription.gap_s']} s in its stream was healed", ""
+    gap = milliseconds(float(said["subscription.gap_s"] or 0) * 1000)
+    return "stream", "", f"a gap of {gap} in its stream was healed", ""
 
 
 _TOLD: Final[Mapping[str, Callable[[_Said], _Told]]] = {
