@@ -77,4 +77,5 @@ def _counted(value: float, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.0f}" if value == int(value) or value >= 100 else f"{value:.1f}"
+    """At most one digit behind the point, and none where it says nothing."""
+    return f"{value:.1f}".removesuffix(".0") if value < 99.5 else f"{value:.0f}"

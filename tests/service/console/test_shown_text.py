@@ -68,7 +68,8 @@ def test_a_block_of_a_result_is_shown_safely_or_said_in_words(
 
 
 def test_a_servers_error_is_shown_with_its_code() -> None:
-    error = RpcError(-32000, "no <b>", call=CallFacts("n", server="s"))
+    error = RpcError(-32000, "no <b>")
+    error.call = CallFacts("n", server="s")
     shown = failed(error)
     assert (shown.message, shown.server) == ("-32000: no <b>", "s")
 
