@@ -1,0 +1,83 @@
+"""Clients on the official Python SDK 1.x, over HTTP and stdio, alone and joining a host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.interop import provisions
+from tests.support.running import config_of, file_in, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+
+CLIENT = provisions.HERE / "clients" / "python_sdk_1.py"
+SERVER = {
+    "tools": "echo,progress,ask,add_tool",
+    "prompts": "greet",
+    "resources": "x://r",
+}
+PATIENCE_S = 60
+
+
+async def told_by(*words: str) -> dict[str, Any]:
+    """What the client printed."""
+    python = await asyncio.to_thread(provisions.python_with, "python_sdk_1")
+    process = await asyncio.create_subprocess_exec(
+        str(python),
+        str(CLIENT),
+        *words,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()[-3000:]
+    return json.loads(out)
+
+
+def configured(tmp_path: Path) -> Path:
+    path = file_in(tmp_path)
+    path.write_text(config_of(tmp_path, {"files": SERVER}))
+    return path
+
+
+def is_served(told: dict[str, Any]) -> None:
+    assert told["version"] == "2025-11-25"
+    assert "echo" in told["tools"]
+    assert "more" in told["after"]
+    assert "hi" in told["echoed"]
+    assert len(told["progress"]) == 3
+    assert told["prompt"]
+    assert told["resource"]
+    assert "ann" in told["elicited"]
+
+
+async def test_over_http(tmp_path: Path) -> None:
+    configured(tmp_path)
+    async with running(tmp_path) as host:
+        at = await host.until("host_lifecycle", what="listening")
+        (url,) = [one for one in at["detail"].replace(",", "").split() if one.startswith("http")]
+        is_served(await told_by(f"{url}/mcp"))
+
+
+def command(path: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "observant_host", "stdio", "-c", str(path))
+
+
+async def test_over_stdio_alone(tmp_path: Path) -> None:
+    is_served(await told_by(*command(configured(tmp_path))))
+
+
+async def test_over_stdio_joining_a_host(tmp_path: Path) -> None:
+    path = configured(tmp_path)
+    async with running(tmp_path) as host:
+        before = (await host.servers())["files"]["pid"]
+        is_served(await told_by(*command(path)))
+        assert (await host.servers())["files"]["pid"] == before
