@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from observant_host.config.model import JwtSettings
 
@@ -64,5 +65,16 @@ def _jwt_problems(written: Mapping[str, Any]) -> Iterator[str]:
     if len(given) != 1:
         found = " and ".join(given) or "none"
         yield f"service.jwt needs exactly one of jwks_url, jwks_file; found: {found}"
+    if _is_open_to_others(written.get("jwks_url", "")):
+        yield "service.jwt.jwks_url must begin with https://: whoever changes the keys makes tokens"
     if written.get("algorithms") == ():
         yield "service.jwt.algorithms is empty: no token would be valid"
+
+
+def _is_open_to_others(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in HERE
+
+
+HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts that nobody stands between."""

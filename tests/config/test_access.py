@@ -29,6 +29,9 @@ admin = ["mcp", "read", "operate"]
 """
 
 
+ISSUER = '[service.jwt]\nissuer = "https://i.example"\naudience = ["a"]\n'
+
+
 def test_an_issuer_is_read_with_every_key() -> None:
     assert set(JWT.keys) == set(JwtSettings.__struct_fields__)
     assert read(WHOLE).config.service.jwt == JwtSettings(
@@ -45,11 +48,14 @@ def test_an_issuer_is_read_with_every_key() -> None:
     )
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "localhost", "[::1]:1"])
+def test_keys_on_this_machine_need_no_encryption(host: str) -> None:
+    found = read(ISSUER + f'jwks_url = "http://{host}/keys"').config.service.jwt
+    assert found is not None
+
+
 def test_without_the_table_there_is_no_issuer() -> None:
     assert read("").config.service.jwt is None
-
-
-ISSUER = '[service.jwt]\nissuer = "https://i.example"\naudience = ["a"]\n'
 
 
 @pytest.mark.parametrize(
@@ -64,6 +70,7 @@ ISSUER = '[service.jwt]\nissuer = "https://i.example"\naudience = ["a"]\n'
         (ISSUER + 'jwks_file = "k"\nalgorithms = ["HS256"]', "service.jwt.algorithms"),
         (ISSUER + 'jwks_file = "k"\nprofile = "x"', "service.jwt.profile"),
         (ISSUER + 'jwks_file = "k"\n[service.jwt.scope_map]\nx = ["root"]', "scope_map.x"),
+        (ISSUER + 'jwks_url = "http://i.example/k"', "must begin with https://"),
         (ISSUER + 'jwks_file = "k"\nlifetime = 1', "lifetime"),
         ("[profiles.p]\nservers = []", "profiles.p.servers is empty"),
         ("[profiles.p.tools]\nallow = []", "profiles.p.tools.allow is empty"),
