@@ -131,7 +131,7 @@ def test_every_verb_by_both_ways_is_a_decision_with_who_and_why(
         for case in CASES:
             for way in ("api", "cli"):
                 do(host, case, way)
-                act = [one for one in host.acts() if one["reason"] == f"by {way}"][-1]
+                act = [one for one in host.acts() if one.get("reason") == f"by {way}"][-1]
                 who = "api:ann" if way == "api" else "cli:"
                 assert (act["verb"], act["server"]) == (case.recorded, case.about(way))
                 assert act["principal"].startswith(who)
