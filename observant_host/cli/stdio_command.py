@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     examples=(
         ("stdio", "What a desktop client starts: it speaks MCP with it."),
         ("stdio --config observant-host.toml", "With this configuration."),
-        ("-v stdio", "With log lines on stderr."),
     ),
 )
 @config_option
