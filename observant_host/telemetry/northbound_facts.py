@@ -33,7 +33,8 @@ class HttpAnswered(Fact, frozen=True, kw_only=True):
 
 class AuthFailed(Fact, frozen=True, kw_only=True):
     """A request was not let in. `scope` is what it would have needed, `principal` whose token it
-    had, where the token was a known one; `client` is the address it came from."""
+    had, where the token was a known one; `client` is the address it came from, `detail` one word
+    for what was wrong with the token."""
 
     reason: str
     route: str
