@@ -1,4 +1,4 @@
-"""Clients on the official Python SDK 1.x, over HTTP and stdio, alone and joining a host."""
+"""Clients on the official Python SDKs, over HTTP and stdio, alone and joining a host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
-CLIENT = provisions.HERE / "clients" / "python_sdk_1.py"
+CLIENTS = provisions.HERE / "clients"
+KINDS = {
+    "1.x": ("python_sdk_1", (), "2025-11-25"),
+    "2.x legacy": ("python_sdk_2", ("legacy",), "2025-11-25"),
+    "2.x auto": ("python_sdk_2", ("auto",), "2026-07-28"),
+}
+"""Client to (its lock, its first words, the revision that it speaks)."""
+each_kind = pytest.mark.parametrize("kind", KINDS)
 SERVER = {
     "tools": "echo,progress,ask,add_tool",
     "prompts": "greet",
@@ -26,12 +33,14 @@ SERVER = {
 PATIENCE_S = 60
 
 
-async def told_by(*words: str) -> dict[str, Any]:
+async def told_by(kind: str, *words: str) -> dict[str, Any]:
     """What the client printed."""
-    python = await asyncio.to_thread(provisions.python_with, "python_sdk_1")
+    lock, first, _ = KINDS[kind]
+    python = await asyncio.to_thread(provisions.python_with, lock)
     process = await asyncio.create_subprocess_exec(
         str(python),
-        str(CLIENT),
+        str(CLIENTS / f"{lock}.py"),
+        *first,
         *words,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -48,8 +57,8 @@ def configured(tmp_path: Path) -> Path:
     return path
 
 
-def is_served(told: dict[str, Any]) -> None:
-    assert told["version"] == "2025-11-25"
+def is_served(kind: str, told: dict[str, Any]) -> None:
+    assert told["version"] == KINDS[kind][2]
     assert "echo" in told["tools"]
     assert "more" in told["after"]
     assert "hi" in told["echoed"]
@@ -59,25 +68,28 @@ def is_served(told: dict[str, Any]) -> None:
     assert "ann" in told["elicited"]
 
 
-async def test_over_http(tmp_path: Path) -> None:
+@each_kind
+async def test_over_http(tmp_path: Path, kind: str) -> None:
     configured(tmp_path)
     async with running(tmp_path) as host:
         at = await host.until("host_lifecycle", what="listening")
         (url,) = [one for one in at["detail"].replace(",", "").split() if one.startswith("http")]
-        is_served(await told_by(f"{url}/mcp"))
+        is_served(kind, await told_by(kind, f"{url}/mcp"))
 
 
 def command(path: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "observant_host", "stdio", "-c", str(path))
 
 
-async def test_over_stdio_alone(tmp_path: Path) -> None:
-    is_served(await told_by(*command(configured(tmp_path))))
+@each_kind
+async def test_over_stdio_alone(tmp_path: Path, kind: str) -> None:
+    is_served(kind, await told_by(kind, *command(configured(tmp_path))))
 
 
-async def test_over_stdio_joining_a_host(tmp_path: Path) -> None:
+@each_kind
+async def test_over_stdio_joining_a_host(tmp_path: Path, kind: str) -> None:
     path = configured(tmp_path)
     async with running(tmp_path) as host:
         before = (await host.servers())["files"]["pid"]
-        is_served(await told_by(*command(path)))
+        is_served(kind, await told_by(kind, *command(path)))
         assert (await host.servers())["files"]["pid"] == before
