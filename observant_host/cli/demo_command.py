@@ -32,7 +32,7 @@ STYLES = {"step": "bold", "kept": "green", "broken": "bold red", "line": ""}
     "demo",
     examples=(
         ("demo --once", "Tell the story, check it, and end: exit code 0 if every promise held."),
-        ("demo", "Tell it, then keep serving /metrics until Ctrl-C."),
+        ("demo", "Tell it, then keep serving the console and /metrics until Ctrl-C."),
         ("demo --dir ./demo", "Keep the configuration, the record and the logs there."),
     ),
 )
@@ -43,7 +43,9 @@ STYLES = {"step": "bold", "kept": "green", "broken": "bold red", "line": ""}
     type=click.Path(path_type=Path, file_okay=False),
     help="Where its files go. Default: a temporary folder, removed at the end.",
 )
-@click.option("--listen", default="127.0.0.1:8700", show_default=True, help="Health and metrics.")
+@click.option(
+    "--listen", default="127.0.0.1:8700", show_default=True, help="Console, health and metrics."
+)
 @pass_screen
 def demo(screen: Screen, *, once: bool, folder: Path | None, listen: str) -> int:
     """Show everything with seven sample servers: discovery, colliding names, calls, an old server
@@ -93,6 +95,7 @@ async def _serve(screen: Screen, stage: Stage, host: Host) -> int:
 
     async def tell(addresses: dict[str, str]) -> int:
         code = await _tell(screen, stage, host)
+        screen.answer(f"Console: {addresses['admin']}/")
         screen.answer(f"Metrics: {metrics_url(addresses)}")
         screen.answer(f"In another terminal: observant-host status --config {stage.config}")
         screen.answer("Ctrl-C ends the demo.")

@@ -270,5 +270,6 @@ def summary(screen: Screen, host: Host, addresses: Mapping[str, str]) -> None:
         f"serving {len(host.catalogue.tools)} tools of {ready} servers (of {len(views)} configured)"
     )
     screen.say_live(f"agents: {agents_url(addresses)}")
+    screen.say_live(f"console: {addresses['admin']}/")
     screen.say_live(f"metrics: {metrics_url(addresses)}")
     screen.say_live("in another terminal: observant-host status; here Ctrl-C stops")
