@@ -37,7 +37,9 @@ class Follower:
         self._updated: dict[str, None] = {}
 
     def listed(self, kind: str) -> None:
-        """The list of that kind is another one."""
+        """The list of that kind is another one. Who searches always sees the same two tools."""
+        if kind == "tools" and self.part.mode == "search":
+            return
         if kind in self.kinds:
             self._kinds[kind] = None
             self.changed.set()

@@ -23,6 +23,7 @@ from observant_host.decisions.northbound import Refusal
 from observant_host.decisions.slices import sliced
 from observant_host.decisions.terms import PeerState
 from observant_host.service.mcp.announced import OUR_META
+from observant_host.service.mcp.front_tools import FRONT, FRONT_LISTED
 from observant_host.service.mcp.outlet import encode, error_of, result_of
 from observant_host.wire.revisions import INVALID_PARAMS
 
@@ -80,7 +81,7 @@ class Lists:
         known = self._views.get(key)
         if known is not None and known.catalogue.version == current.version:
             return known
-        self._views[key] = made = self._made(sliced(current, part), known)
+        self._views[key] = made = self._made(sliced(current, part), known, part)
         self._views.move_to_end(key)
         if len(self._views) > MAX_VIEWS:
             self._views.popitem(last=False)
@@ -88,6 +89,8 @@ class Lists:
 
     def mirrored(self, name: str, caller: Caller) -> tuple[Mirrored, ...]:
         """The arguments of that tool which HTTP headers repeat; none where there is no tool."""
+        if caller.slice.mode == "search" and name in FRONT:
+            return ()
         shown = self.shown(caller.slice)
         entry = shown.catalogue.lookup.get(name)
         found = None if entry is None else shown.tools.get(entry.name)
@@ -121,9 +124,8 @@ class Lists:
         listings = [one for name, one in self._host.listings.items() if has(name)]
         untils = [0.0 if one is None else one.fresh_until_s for one in listings]
         left = min(untils, default=math.inf) - self._clock.monotonic()
-        shared = caller.slice.is_whole and all(
-            one is not None and one.scope == "public" for one in listings
-        )
+        everything = caller.slice.is_whole and caller.slice.mode == "list"
+        shared = everything and all(one is not None and one.scope == "public" for one in listings)
         return {
             "ttlMs": max(0, int(left * 1000)) if math.isfinite(left) else 0,
             "cacheScope": "public" if shared else "private",
@@ -140,18 +142,27 @@ class Lists:
         )
 
     @property
+    def by_api(self) -> bool:
+        """Whether tools are shown under names that fit every model API."""
+        return self._names == "api"
+
+    def name_of(self, tool: ToolEntry) -> str:
+        """The name that it is shown under."""
+        return tool.api_name if self.by_api else tool.name
+
+    @property
     def _names(self) -> str:
         return self._host.config.service.names
 
-    def _made(self, catalogue: Catalogue, before: Shown | None) -> Shown:
-        by_api = self._names == "api"
+    def _made(self, catalogue: Catalogue, before: Shown | None, part: Slice) -> Shown:
+        by_api = self.by_api
         tools: dict[str, tuple[ToolEntry, Exposed]] = {}
         for tool in catalogue.tools:
             old = None if before is None else before.tools.get(tool.name)
             if old is not None and old[0].tool is tool.tool and old[0].api_name == tool.api_name:
                 tools[tool.name] = (tool, old[1])
                 continue
-            name = tool.api_name if by_api else tool.name
+            name = self.name_of(tool)
             tools[tool.name] = (tool, exposed_tool(tool.tool.raw, name, tool.local_name))
         prompts: dict[str, tuple[PromptEntry, Exposed]] = {}
         for entry in catalogue.prompts:
@@ -159,8 +170,8 @@ class Lists:
             made = exposed_prompt(entry.prompt.raw, name, entry.local_name)
             prompts[entry.name] = (entry, made)
         items = {
-            "tools": tuple(one.raw for _, one in tools.values()),
-            "prompts": tuple(one.raw for _, one in prompts.values()),
+            "tools": FRONT_LISTED if part.mode == "search" else _raws(tools),
+            "prompts": _raws(prompts),
             "resources": _resources(catalogue, templates=False),
             "resourceTemplates": _resources(catalogue, templates=True),
         }
@@ -172,6 +183,10 @@ CURSOR_LOST: Final = Refusal(
     "the cursor is not one of this list (any more): it may have changed meanwhile; read it again "
     "from its start, without a cursor",
 )
+
+
+def _raws(made: Mapping[str, tuple[Any, Exposed]]) -> tuple[msgspec.Raw, ...]:
+    return tuple(one.raw for _, one in made.values())
 
 
 def _resources(catalogue: Catalogue, *, templates: bool) -> tuple[msgspec.Raw, ...]:
