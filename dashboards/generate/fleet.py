@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.generate import codes
+from dashboards.generate.agents import NORTHBOUND
 from dashboards.generate.board import Board, Row
 from dashboards.generate.panels import (
     AMBER,
@@ -372,5 +373,5 @@ FLEET: Final = Board(
     uid="observant-host-fleet",
     title="observant_host / Fleet",
     description="All hosts and servers: is anything wrong, and whose is it?",
-    rows=[NOW, PERSON, SERVERS, ALERTS, ERAS, CALLS, VERSIONS],
+    rows=[NOW, NORTHBOUND, PERSON, SERVERS, ALERTS, ERAS, CALLS, VERSIONS],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from dashboards.generate.agents import HOST_NORTHBOUND
 from dashboards.generate.board import Board, Row
 from dashboards.generate.panels import AMBER, RED, Column, Lines, Query, Stat, Table
 from dashboards.generate.promql import query
@@ -261,5 +262,5 @@ HOST: Final = Board(
     uid="observant-host-host",
     title="observant_host / Host",
     description="The host process itself: does it hold anything up, and is what it tells complete?",
-    rows=[NOW, WORK, TELEMETRY, PROCESS],
+    rows=[NOW, HOST_NORTHBOUND, WORK, TELEMETRY, PROCESS],
 )

@@ -25,8 +25,7 @@ FOREIGN: Final = frozenset(
 """Prometheus' own series, and those of every process with a Prometheus client."""
 
 COMING: Final = tuple(name for name in NOT_YET_EMITTED)
-"""Metrics that no dashboard shows yet: they come with pins and with the northbound endpoint, and
-then get a row of their own (Fleet: requests, host faults, added time, refused logins)."""
+"""Metrics that no dashboard shows yet: they come with pins."""
 
 _SHORT: Final = re.compile(r":([a-zA-Z_]+)(?:\{([^}]*)\})?")
 _PARTS: Final = ("_bucket", "_sum", "_count")

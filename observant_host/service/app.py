@@ -105,6 +105,10 @@ class Service:
         with suppress(HostError):
             self.host.telemetry.count(fact)
 
+    def count_clients(self) -> None:
+        """For every scrape; the host is open."""
+        self.host.telemetry.watch_clients(self.desk.clients.count)
+
     def _application(self) -> web.Application:
         return web.Application(client_max_size=self.host.config.host.max_message_bytes)
 
@@ -195,6 +199,7 @@ async def serve(
     try:
         await service.listen()
         await host.open()
+        service.count_clients()
         if state_dir is not None:
             await service.listen_privately(state_dir)
         if listening is not None:

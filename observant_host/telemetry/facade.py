@@ -46,6 +46,7 @@ class Metrics(Protocol):
     def peer_configured(self, peer: str, *, legacy_allowed: bool) -> None: ...
     def peer_forgotten(self, peer: str) -> None: ...
     def watch_peers(self, snapshot: Callable[[], Sequence[PeerSnapshot]]) -> None: ...
+    def watch_clients(self, count: Callable[[], Mapping[str, int]]) -> None: ...
     async def render(self, accept: str | None) -> tuple[bytes, str]: ...
 
 
@@ -330,6 +331,11 @@ class Telemetry:
         """Say where the states of all peers are read at each scrape: on the loop, at one moment."""
         if self._metrics is not None:
             self._metrics.watch_peers(snapshot)
+
+    def watch_clients(self, count: Callable[[], Mapping[str, int]]) -> None:
+        """Say where the clients of each era are counted at each scrape."""
+        if self._metrics is not None:
+            self._metrics.watch_clients(count)
 
     async def render(self, accept: str | None = None) -> tuple[bytes, str]:
         """(body, content type) of `/metrics`, made off the loop, at most once a second."""

@@ -333,6 +333,13 @@ _LISTED: Final = (
         "reason",
         reason=AUTH_FAILURES,
     ),
+    _metric(
+        "clients",
+        "gauge",
+        "Clients: sessions of the legacy era; callers and programs that asked in 5 min.",
+        "era",
+        era=("modern", "legacy"),
+    ),
     # The host and its own telemetry.
     _metric(
         "config_last_reload_successful", "gauge", "1 while the last reading of the config was good."
@@ -374,12 +381,10 @@ SNAPSHOT: Final = frozenset(
         *("catalogue_refresh_failing", "catalogue_info", "config_info", "subscription_up"),
         *("config_last_reload_successful", "telemetry_spans_total", "telemetry_sink_up"),
         *("record_bytes", "record_lost_total", "metrics_render_seconds"),
+        "clients",
     )
 )
 """Metrics made at each scrape instead of being kept."""
 
-NOT_YET_EMITTED: Final = (
-    PREFIX + "pin_drift",
-    PREFIX + "clients",
-)
-"""Names that are spoken for: they appear with pins and the northbound service."""
+NOT_YET_EMITTED: Final = (PREFIX + "pin_drift",)
+"""Names that are spoken for: they appear with pins."""

@@ -26,7 +26,7 @@ from observant_host.telemetry.render import Renderer
 from observant_host.telemetry.scrape import ScrapeCollector, SelfReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from observant_host.telemetry.finished import Finished
 
@@ -119,6 +119,9 @@ class MetricSink:
 
     def watch_peers(self, snapshot: Callable[[], Sequence[v.PeerSnapshot]]) -> None:
         self._scrape.watch(snapshot)
+
+    def watch_clients(self, count: Callable[[], Mapping[str, int]]) -> None:
+        self._scrape.watch_clients(count)
 
     async def render(self, accept: str | None) -> tuple[bytes, str]:
         return await self._renderer.render(accept)

@@ -14,7 +14,7 @@ from observant_host.decisions.terms import PeerState
 from observant_host.telemetry.metric_list import METRICS, PREFIX, SNAPSHOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from prometheus_client.core import Metric as Family
 
@@ -63,6 +63,8 @@ class ScrapeCollector:
         self._report = report
         self._snapshot: Callable[[], Sequence[PeerSnapshot]] = tuple
         self._peers: Sequence[PeerSnapshot] = ()
+        self._count: Callable[[], Mapping[str, int]] = dict
+        self._clients: Mapping[str, int] = {}
         self._host: dict[str, tuple[str, float]] = {}
         self._levels: dict[tuple[str, str], float] = {}
         self.render_seconds = 0.0
@@ -70,9 +72,13 @@ class ScrapeCollector:
     def watch(self, snapshot: Callable[[], Sequence[PeerSnapshot]]) -> None:
         self._snapshot = snapshot
 
+    def watch_clients(self, count: Callable[[], Mapping[str, int]]) -> None:
+        self._count = count
+
     def take(self) -> None:
         """Read the states now; called on the event loop, before rendering in a thread."""
         self._peers = tuple(self._snapshot())
+        self._clients = self._count()
 
     def level(self, name: str, label: str, value: float) -> bool:
         """Remember a value told outside the snapshot; False where this is not its metric."""
@@ -101,6 +107,8 @@ class ScrapeCollector:
             yield _family(PREFIX + short, wanted)
         for short in _HOST:
             yield self._of_host(PREFIX + short)
+        clients = [((era,), float(n)) for era, n in self._clients.items()]
+        yield _family(PREFIX + "clients", clients)
         yield from self._own()
 
     def _numbers(self, name: str, field: str, peers: Sequence[PeerSnapshot]) -> Family:

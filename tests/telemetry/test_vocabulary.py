@@ -147,6 +147,7 @@ async def test_everything_on_the_list_is_emitted_and_nothing_else() -> None:
     sink = MetricSink(version="1", report=report)
     telemetry = Telemetry(starter=OwnIds(), sinks=[sink], metrics=sink)
     telemetry.watch_peers(lambda: [full_snapshot()])
+    telemetry.watch_clients(lambda: {"modern": 1})
     for fact in OPERATIONS:
         with telemetry.operation(fact), telemetry.operation(OPERATIONS[5]):
             pass

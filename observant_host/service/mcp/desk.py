@@ -20,11 +20,13 @@ from observant_host.decisions.northbound import (
 )
 from observant_host.service.mcp.announced import CAPABILITIES, discovered
 from observant_host.service.mcp.calls import Calls
+from observant_host.service.mcp.clients import Clients
 from observant_host.service.mcp.feed import Feed
 from observant_host.service.mcp.inputs import Inputs
 from observant_host.service.mcp.listening import Listening
 from observant_host.service.mcp.lists import LISTS, Lists
 from observant_host.service.mcp.outlet import Response, error_of
+from observant_host.service.mcp.search_front import Search, Wanted, Wrong, read_front, refused
 from observant_host.telemetry.propagation import Link, parse
 from observant_host.telemetry.vocabulary import NorthboundRequest
 from observant_host.timing.tasks import wait_any
@@ -58,10 +60,12 @@ class Desk:
     def __init__(self, host: Served, *, clock: Clock) -> None:
         self._host = host
         self._clock = clock
+        self.clients = Clients(clock)
         self.lists = Lists(host, clock=clock)
         self.feed = Feed(host)
         self.listening = Listening(host, self.feed, self.lists, clock=clock)
         self.inputs = Inputs(host, clock=clock)
+        self._search = Search(self.lists)
         self._calls = Calls(host, self.lists, self.inputs)
 
     def capabilities(self, caller: Caller, *, era: Era = "modern") -> dict[str, Any]:
@@ -109,14 +113,24 @@ class Desk:
         """As `answer`, of a request that was read already. Raises Unavailable where the host does
         not run (yet)."""
         await self._started()
-        trace = question.meta.trace
+        meta = question.meta
+        if question.era == "modern":
+            self.clients.heard(caller.principal, meta.client_name, meta.client_version)
+        trace = meta.trace
         parent = parse(trace.get("traceparent"), trace.get("tracestate"))
         links = (Link(around, "carried_by"),) if around is not None and parent is not None else ()
+        front: Wanted | Wrong | None = None
+        if caller.slice.mode == "search":
+            asked = read_front(question)
+            if isinstance(asked, Question):
+                question = asked
+            else:
+                front = asked
         fact = fact_of(question, caller)
         operation = self._host.telemetry.operation(fact, parent=parent or around, links=links)
         with operation as op:
             try:
-                response = await self._response(question, caller, out, op, relay)
+                response = await self._response(question, caller, out, op, relay, front)
                 if isinstance(response, Response):
                     note(op, response)
                     await out.respond(response)
@@ -155,11 +169,17 @@ class Desk:
         out: Outlet,
         op: Operation,
         relay: Relay | None,
+        front: Wanted | Wrong | None,
     ) -> Response | Subscription:
         refusal = unsupported(question.meta.version) if question.era == "modern" else None
         known = refusal or method_of(question.method, self.capabilities(caller, era=question.era))
         if isinstance(known, Refusal):
             return error_of(question.id, known)
+        if isinstance(front, Wanted):
+            return await self._search.find(question.id, front, caller.slice)
+        if front is not None:
+            op.end_as("tool_error", "tool_error")
+            return refused(question.id, front)
         match question.method:
             case "server/discover" if question.era == "modern":
                 return discovered(question.id, self.lists, caller)

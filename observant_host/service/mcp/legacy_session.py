@@ -74,6 +74,8 @@ class Session:
         self.over = Signal()
         self._host = host
         self._clock = clock
+        self._clients = desk.clients
+        self._clients.began()
         self.follower = desk.feed.join(caller.slice, KINDS)
         self._unfollow_logs = host.follow_logs(self._logged)
         self._uris: dict[str, None] = {}
@@ -198,6 +200,7 @@ class Session:
         if self.over.is_set():
             return
         self.over.set()
+        self._clients.ended()
         self.say_log = None
         self.follower.leave()
         self._unfollow_logs()
