@@ -13,7 +13,7 @@ from observant_host.errors import HttpFailure
 from observant_host.telemetry.vocabulary import SessionNotEnded
 from observant_host.timing.tasks import Signal
 from tests.support.http_peer import Exchange, HttpPeer, answer
-from tests.transports.http_subjects import Making, legacy, note, settled
+from tests.transports.http_subjects import Fixed, Making, legacy, note, settled
 from tests.transports.suite import FAR, SkippingClock, opened
 
 if TYPE_CHECKING:
@@ -118,6 +118,27 @@ async def test_a_lost_session_is_told_apart_from_every_other_refusal(
         failure = await recorder.loss_of(2)
     assert isinstance(failure, HttpFailure)
     assert (failure.kind, failure.status, failure.body) == ("session_lost", status, body)
+
+
+async def test_a_session_that_ended_with_the_old_credentials_is_a_lost_session(
+    making: Making,
+) -> None:
+    class Renewing(Fixed):
+        async def rejected(self, used: Any) -> bool:
+            self.values = {"Authorization": "Bearer new"}
+            return used == {"Authorization": "Bearer old"}
+
+    async def refuse(exchange: Exchange) -> None:
+        old = exchange.seen.headers["authorization"] == "Bearer old"
+        await exchange.empty(401 if old else 404)
+
+    async with HttpPeer(Server(**{"tools/call": refuse})) as peer:
+        credentials = Renewing(Authorization="Bearer old")
+        transport, recorder = await begun(making, peer, credentials=credentials)
+        transport.send(legacy(2), expires=FAR)
+        failure = await recorder.loss_of(2)
+    assert isinstance(failure, HttpFailure)
+    assert (failure.kind, failure.status) == ("session_lost", 404)
 
 
 @pytest.mark.parametrize(

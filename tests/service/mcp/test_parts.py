@@ -107,6 +107,15 @@ async def test_a_part_is_private_and_tells_nothing_of_the_rest(agent: Stage) -> 
         assert first["params"]["notifications"] == {}
 
 
+async def test_every_part_is_served_by_the_same_processes(agent: Stage) -> None:
+    pids = {name: view.pid for name, view in agent.host.servers.items()}
+    for headers, name in ((PART, "add"), (WHOLE, "add"), (PART, "add"), (WHOLE, "echo")):
+        params = {"name": name, "arguments": {"a": 1, "b": 2, "text": "x"}}
+        assert "error" not in (await agent.ask("tools/call", params, headers=headers)).messages[-1]
+    assert {name: view.pid for name, view in agent.host.servers.items()} == pids
+    assert {view.generation for view in agent.host.servers.values()} == {1}
+
+
 async def test_without_a_token_nobody_is_served(agent: Stage) -> None:
     body, headers = agent.request("tools/list")
     assert (await agent.post(body, headers)).status == 401
