@@ -15,14 +15,18 @@ from dashboards.generate.promql import FOREIGN, listed
 from observant_host.telemetry.metric_list import METRICS
 from observant_host.telemetry.rules import COMMON, DECISION_SPANS, OUTCOME, RULES, keys_of
 from tests.dashboards.grafana import FILES, every_query, metrics_of, panels, read, selected
+from tests.support.many import for_each
 
 BOARDS = {name: read(name) for name in FILES}
-EVERY_PANEL = [
-    pytest.param(board, panel, id=f"{name}: {panel['title']}")
+EVERY_PANEL = {
+    f"{name}, panel {number}: {panel['title']}": (board, panel)
     for name, board in BOARDS.items()
-    for panel in panels(board)
-]
-EVERY_QUERY = [pytest.param(one, id=one.name) for name in FILES for one in every_query(name)]
+    for number, panel in enumerate(panels(board))
+}
+EVERY_QUERY = {
+    f"{number}, {one.name}": (one,)
+    for number, one in enumerate(one for name in FILES for one in every_query(name))
+}
 
 EXCLUDED = {
     "template-datasource-rule": "the rule wants exactly one data source; a second variable, tempo, "
@@ -110,7 +114,7 @@ def test_variables_follow_the_time_range(board: dict[str, Any]) -> None:
 # panel-* rules
 
 
-@pytest.mark.parametrize(("board", "panel"), EVERY_PANEL)
+@for_each(EVERY_PANEL)
 def test_a_panel_says_what_it_shows_in_which_unit(
     board: dict[str, Any], panel: dict[str, Any]
 ) -> None:
@@ -125,7 +129,7 @@ def test_a_panel_says_what_it_shows_in_which_unit(
     assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
 
 
-@pytest.mark.parametrize(("board", "panel"), EVERY_PANEL)
+@for_each(EVERY_PANEL)
 def test_lines_have_their_legend_as_a_table_and_no_points(
     board: dict[str, Any], panel: dict[str, Any]
 ) -> None:
@@ -147,7 +151,7 @@ def grouped_by(expr: str) -> set[str]:
     return {label.strip() for group in groups for label in group.split(",")}
 
 
-@pytest.mark.parametrize(("board", "panel"), EVERY_PANEL)
+@for_each(EVERY_PANEL)
 def test_a_table_shows_columns_that_its_queries_have(
     board: dict[str, Any], panel: dict[str, Any]
 ) -> None:
@@ -167,14 +171,14 @@ def test_a_table_shows_columns_that_its_queries_have(
 # target-* rules
 
 
-@pytest.mark.parametrize("one", EVERY_QUERY)
+@for_each(EVERY_QUERY)
 def test_a_query_selects_by_job_and_instance(one: Any) -> None:
     for metric, labels in selected(one.expr):
         wanted = {"job", "instance"} if one.kind != "variable" else set()
         assert wanted <= labels, metric
 
 
-@pytest.mark.parametrize("one", EVERY_QUERY)
+@for_each(EVERY_QUERY)
 def test_a_query_asks_for_metrics_and_labels_that_are_emitted(one: Any) -> None:
     assert selected(one.expr)
     for series, labels in selected(one.expr):
@@ -184,7 +188,7 @@ def test_a_query_asks_for_metrics_and_labels_that_are_emitted(one: Any) -> None:
         assert labels <= known, metric
 
 
-@pytest.mark.parametrize("one", EVERY_QUERY)
+@for_each(EVERY_QUERY)
 def test_a_query_matches_only_values_that_a_label_can_have(one: Any) -> None:
     for metric, body in re.findall(r"(\w+)\{([^}]*)\}", one.expr):
         allowed = METRICS[listed(metric)].allowed if listed(metric) in METRICS else {}
@@ -193,7 +197,7 @@ def test_a_query_matches_only_values_that_a_label_can_have(one: Any) -> None:
                 assert label not in allowed or value in allowed[label], (metric, label, value)
 
 
-@pytest.mark.parametrize("one", EVERY_QUERY)
+@for_each(EVERY_QUERY)
 def test_a_rate_is_over_grafanas_interval(one: Any) -> None:
     spans = re.findall(r"\b(?:rate|irate|increase)\((?:[^()]*)\[([^\]]+)\]", one.expr)
     assert len(spans) == len(re.findall(r"\b(?:rate|irate|increase)\(", one.expr))
@@ -201,7 +205,7 @@ def test_a_rate_is_over_grafanas_interval(one: Any) -> None:
         assert span in ("$__rate_interval", "$__range")
 
 
-@pytest.mark.parametrize("one", EVERY_QUERY)
+@for_each(EVERY_QUERY)
 def test_a_counter_is_never_shown_raw(one: Any) -> None:
     bare = re.sub(r"\b(?:rate|irate|increase)\([^()]*\)", "", one.expr)
     for series, _ in selected(bare):

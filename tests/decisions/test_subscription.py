@@ -17,6 +17,7 @@ from observant_host.decisions.subscription import (
     after,
     wanted,
 )
+from tests.support.many import for_each
 
 ALL = {kind: {"listChanged": True, "subscribe": True} for kind in KINDS}
 
@@ -69,10 +70,10 @@ def test_never_more_is_granted_than_was_asked_for(told: object, expected: Filter
     assert set(left.uris) | set(granted.uris) == set(asked.uris)
 
 
-@pytest.mark.parametrize("loss", list(Loss))
-@pytest.mark.parametrize("attempts", [0, 1, 5, 10**6])
-@pytest.mark.parametrize("uptime_s", [0.0, 59.9, 60.0, 1e9])
-@pytest.mark.parametrize("drawn", [0.0, 0.5, 0.999])
+CIRCUMSTANCES = itertools.product(Loss, [0, 1, 5, 10**6], [0.0, 59.9, 60.0, 1e9], [0.0, 0.5, 0.999])
+
+
+@for_each({str(one): one for one in CIRCUMSTANCES})
 def test_every_end_is_followed_by_another_stream_unless_the_method_is_unknown(
     loss: Loss, attempts: int, uptime_s: float, drawn: float
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import observant_host
+from tests.support.many import for_each
 
 PACKAGE = Path(observant_host.__file__).parent
 
@@ -48,7 +49,7 @@ def breaches(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+@for_each({path.relative_to(PACKAGE).as_posix(): (path,) for path in sources()})
 def test_tasks_timers_and_deadlines_are_made_only_where_they_are_observed(path: Path) -> None:
     assert breaches(ast.parse(path.read_text())) == []
 
