@@ -194,7 +194,8 @@ def _config(said: _Said) -> _Told:
 
 
 def _name(said: _Said) -> _Told:
-    return "name", "", f"name {said['name.name']} {said['name.what']}", said["name.reason"]
+    """Many at once, when a server is new: they are told as one, with the last name."""
+    return "name", "", f"name {said['name.what']}", f"{said['name.name']}: {said['name.reason']}"
 
 
 def _dropped(said: _Said) -> _Told:

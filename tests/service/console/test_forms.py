@@ -187,6 +187,15 @@ async def test_a_call_that_cannot_be_made_says_why(stage: Stage) -> None:
         assert says in text
 
 
+async def test_a_tool_that_is_gone_is_not_called(stage: Stage) -> None:
+    _, page = await stage.browser.get("/")
+    for name in ("good/nothing", ""):
+        sent = {"word": page.word, "name": name}
+        status, answer, _ = await stage.browser.post("/console/call", sent)
+        assert status == 404
+        assert "no tool is named" in answer.text
+
+
 async def test_a_call_in_flight_is_listed_and_can_be_cancelled(stage: Stage) -> None:
     call = asyncio.create_task(stage.host.call_tool("good/mute", {}, principal="ann"))
     async with asyncio.timeout(15):
