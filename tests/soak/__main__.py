@@ -1,4 +1,4 @@
-"""Long runs: python -m tests.soak {chaos,kills,many}; exit code 1 where a promise broke."""
+"""Long runs: python -m tests.soak KIND; exit code 1 where a promise broke."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import sys
 
 from tests.soak.chaos import Run
+from tests.soak.doors import Doors
 from tests.soak.kills import Kills
 from tests.soak.many import many
 
@@ -23,10 +24,18 @@ def main() -> int:
     kills.add_argument("--cycles", type=int, default=10_000)
     peers = kinds.add_parser("many", help="many servers in one host, figures")
     peers.add_argument("--peers", type=int, default=200)
+    doors = kinds.add_parser("doors", help="agents at the door of one host")
+    doors.add_argument("--clients", type=int, default=200)
+    doors.add_argument("--seconds", type=float, default=300.0)
     given = parser.parse_args()
     match given.kind:
         case "chaos":
             return _chaos(given)
+        case "doors":
+            at_doors = Doors(clients=given.clients, seconds=given.seconds)
+            asyncio.run(at_doors.run())
+            print("\n".join(at_doors.report))
+            return _told(at_doors.failures)
         case "kills":
             run = Kills(given.cycles)
             asyncio.run(run.run())

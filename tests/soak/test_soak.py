@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.soak.chaos import Run
+from tests.soak.doors import Doors
 from tests.soak.kills import Kills
 from tests.soak.many import many
 
@@ -31,3 +32,11 @@ async def test_one_of_forty_crashes_and_no_other_notices() -> None:
     found = await many(40, idle_s=1.0)
     assert found["not_ready"] == []
     assert found["touched"] == []
+
+
+@pytest.mark.timeout(180)
+async def test_many_agents_at_once_get_every_answer_and_leave_nothing_in_the_host() -> None:
+    doors = Doors(clients=40, seconds=8)
+    await doors.run()
+    print("\n".join(doors.report))
+    assert doors.failures == []
