@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.dashboards.alert_files import names
-from tests.dashboards.end_to_end.night import night_of
+from tests.dashboards.end_to_end.night import FACTOR, night_of
 from tests.dashboards.end_to_end.table import FAULTS, GONE, Key, inhibited, may, must
 from tests.dashboards.end_to_end.watching import judged
 
@@ -40,6 +40,6 @@ def test_what_is_missing_extra_loud_or_silent_is_told() -> None:
 @pytest.mark.prometheus
 @pytest.mark.timeout(400)
 def test_every_fault_reaches_alertmanager_and_nothing_else_does(tmp_path: Path) -> None:
-    found = night_of(tmp_path, 60)
+    found = night_of(tmp_path, FACTOR)
     print(f"\n{found.text()}")
     assert found.problems == []
