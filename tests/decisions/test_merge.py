@@ -275,7 +275,7 @@ VIEWS = st.permutations(["a", "b", "c"]).flatmap(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     steps=st.lists(VIEWS, min_size=1, max_size=4),
     policy=st.sampled_from(["prefix", "qualified", "reject"]),
@@ -298,7 +298,7 @@ def test_no_two_entries_share_a_name_or_an_api_name_and_each_leads_home(
                 assert all(found[spelled] is e for spelled in spellings)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(views=VIEWS)
 def test_merging_anew_gives_what_merging_on_gives(views: tuple[PeerView, ...]) -> None:
     before = merged(up("a", "search"), up("b", "get"))

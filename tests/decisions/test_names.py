@@ -197,7 +197,7 @@ GRANTS = st.dictionaries(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(outcomes=OUTCOMES, held=GRANTS)
 def test_the_order_of_answers_within_the_start_up_changes_no_name(
     outcomes: list[tuple[str, ...] | None], held: dict[str, Grant]
@@ -236,7 +236,7 @@ CLAIMS = st.tuples(
 STEPS = st.lists(st.tuples(CLAIMS, st.floats(0, 200), st.booleans()), min_size=1, max_size=8)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps=STEPS)
 def test_no_name_changes_its_owner_without_a_decision_and_a_whole_grace(
     steps: list[tuple[tuple[Claim, ...], float, bool]],
@@ -260,7 +260,7 @@ def test_no_name_changes_its_owner_without_a_decision_and_a_whole_grace(
             owner_of[name] = owner
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps=STEPS)
 def test_an_owner_is_enabled_or_holding_and_every_grant_of_a_lister_is_its_own(
     steps: list[tuple[tuple[Claim, ...], float, bool]],

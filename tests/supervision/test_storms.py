@@ -1,5 +1,5 @@
 """Whatever a server does about its changes, it costs a bounded number of streams and of readings:
-an hour of each, on a passed clock.
+an hour of streams and hundreds of changes, on a passed clock.
 """
 
 from __future__ import annotations
@@ -109,12 +109,12 @@ async def test_wishes_that_come_and_go_have_a_budget_and_the_last_ones_are_asked
 
 
 @pytest.mark.parametrize("every_s", [0.05, 1.0, 1.6, 5.0])
-async def test_an_hour_of_changes_is_read_a_bounded_number_of_times_and_the_last_one_soon(
+async def test_changes_without_end_are_read_a_bounded_number_of_times_and_the_last_one_soon(
     every_s: float,
 ) -> None:
     script = changing()
     async with Stage(script) as stage:
-        passed, span = 0.0, min(HOUR_S, every_s * 2400)
+        passed, span = 0.0, min(HOUR_S, every_s * 600)
         while passed < span:
             script.change()
             await stage.clock.advance(every_s)
