@@ -71,6 +71,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     def passed(self) -> int:
         return sum(check["status"] == "SUCCESS" for check in self.checks or ())
 
+    @property
+    def short(self) -> str:
+        """The verdict, and how many checks passed."""
+        return f"{self.verdict} {self.passed}"
+
     def __str__(self) -> str:
         bad = [
             f"\n    {check['status']} {check['id']}: {check.get('errorMessage', '')}"
@@ -88,7 +93,7 @@ def run(scenario: str, revision: str, out: Path, **variables: str) -> Outcome:
     client = f"exec {sys.executable} {HERE / 'conformance_client.py'}"
     done = subprocess.run(
         [
-            *_suite(),
+            *suite(),
             "client",
             f"--scenario={scenario}",
             f"--spec-version={revision}",
@@ -118,7 +123,8 @@ def run_all(
         return list(pool.map(lambda one: run(one, revision, out, **variables), wanted))
 
 
-def _suite() -> list[str]:
+def suite() -> list[str]:
+    """The command line of the suite, on a node that it runs on."""
     folder = provisions.node_folder(HERE / "conformance")
     modules = folder / "node_modules"
     machine = {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]

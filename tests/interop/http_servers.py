@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HTTP_SSE = "2024-11-05"
+EVERYTHING = {"python_sdk_1": "mcp==1.30.0", "python_sdk_2": "mcp==2.3.0"}
+"""Releases whose everything-server is used, by the lock it runs with."""
+
 START_LIMIT_S = 120
 """npx may install first."""
 
@@ -56,11 +59,7 @@ def kinds() -> dict[str, Kind]:
     everything = ("npx", "-y", f"@modelcontextprotocol/server-everything@{NPM}")
     typescript = provisions.node_folder(SERVERS / "typescript_sdk_2") / "server.mjs"
     return {
-        "python everything-server": Kind(
-            argv=_python("python_sdk_2", "-m", "mcp_everything_server", "--port", "PORT"),
-            version=MODERN,
-            env={"PYTHONPATH": str(everything_server())},
-        ),
+        "python everything-server": everything("python_sdk_2"),
         "typescript-sdk-2": Kind(argv=("node", str(typescript), "http", "PORT"), version=MODERN),
         "fastmcp-4": Kind(argv=_own("fastmcp_4", "http"), version=MODERN),
         "python-sdk-2": Kind(argv=_own("python_sdk_2", "http"), version=MODERN),
@@ -98,17 +97,27 @@ def serving(kind: Kind, log: Path) -> Iterator[HttpServer]:
         process.wait(10)
 
 
-def everything_server() -> Path:
-    """The folder of the package that the Python SDK's source distribution carries as an example."""
+def everything(sdk: str) -> Kind:
+    """The example server with all features that a release of the Python SDK comes with."""
+    return Kind(
+        argv=_python(sdk, "-m", "mcp_everything_server", "--port", "PORT"),
+        version={"python_sdk_1": LEGACY, "python_sdk_2": MODERN}[sdk],
+        env={"PYTHONPATH": str(_example(EVERYTHING[sdk]))},
+    )
+
+
+def _example(release: str) -> Path:
+    """The folder of its package, which a source distribution of the SDK carries."""
 
     def install(folder: Path) -> None:
         folder.mkdir()
-        argv = ("download", "-q", "--no-deps", "--no-binary=mcp", "mcp==2.3.0", "-d", str(folder))
+        argv = ("download", "-q", "--no-deps", "--no-binary=mcp", release, "-d", str(folder))
         provisions.run(sys.executable, "-m", "pip", *argv)
         with tarfile.open(next(folder.glob("mcp-*.tar.gz"))) as packed:
             packed.extractall(folder, filter="data")
 
-    folder = provisions.provided("everything-server", b"mcp==2.3.0", install)
+    name = "everything-server" if release == EVERYTHING["python_sdk_2"] else "everything-server-1"
+    folder = provisions.provided(name, release.encode(), install)
     return next(folder.glob("mcp-*/examples/servers/everything-server"))
 
 

@@ -1,0 +1,84 @@
+"""The official conformance suite's server scenarios through a running host, beside the same ones
+against the server behind it: what that server passes by itself, it passes through the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.interop.conformance_server import side_by_side, table
+
+if TYPE_CHECKING:
+    from tests.interop.conformance_server import Pair
+
+pytestmark = pytest.mark.interop
+
+MODERN, LEGACY = "2026-07-28", "2025-11-25"
+RUNS = {
+    (MODERN, "python_sdk_2"): frozenset[str](),
+    (LEGACY, "python_sdk_2"): frozenset(
+        {
+            # Tools that ask in the middle of a call, as was done before 2026-07-28. The host speaks
+            # 2026-07-28 with this server, where none can: the same tools fail for any client of it.
+            "elicitation-sep1034-defaults",
+            "elicitation-sep1330-enums",
+            "tools-call-elicitation",
+            "tools-call-sampling",
+            # Its tool ends its own stream of events, which 2026-07-28 has no way back to.
+            "server-sse-polling",
+        }
+    ),
+    (LEGACY, "python_sdk_1"): frozenset(
+        {
+            # It lets resources be followed, but does not announce it: the host asks only for what
+            # was announced.
+            "resources-subscribe",
+            "resources-unsubscribe",
+        }
+    ),
+}
+"""What is run, and which scenarios another of these servers has to show."""
+
+CASES = [pytest.param(run, id=" ".join(run)) for run in RUNS]
+
+
+class Tables:
+    """Each run once, when it is first asked for; printed for whoever reads the log."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
+        self._found: dict[tuple[str, str], dict[str, Pair]] = {}
+
+    def of(self, run: tuple[str, str]) -> dict[str, Pair]:
+        if run not in self._found:
+            self._found[run] = side_by_side(self._folders.mktemp("suite"), *run)
+            print(f"\n{' '.join(run)}\n{table(self._found[run])}")
+        return self._found[run]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    return Tables(tmp_path_factory)
+
+
+@pytest.mark.parametrize("run", CASES)
+def test_what_a_server_passes_by_itself_it_passes_through_a_host(
+    tables: Tables, run: tuple[str, str]
+) -> None:
+    failing = {
+        name: str(pair.through)
+        for name, pair in tables.of(run).items()
+        if not pair.excused and not pair.passes
+    }
+    assert failing.keys() == RUNS[run], "\n".join(failing.values())
+
+
+@pytest.mark.parametrize(("revision", "scenarios"), [(MODERN, 40), (LEGACY, 33)])
+def test_every_scenario_of_a_revision_passes_with_one_server_or_another(
+    tables: Tables, revision: str, scenarios: int
+) -> None:
+    runs = [tables.of(run) for run in RUNS if run[0] == revision]
+    passed = {name for pairs in runs for name, pair in pairs.items() if pair.passes}
+    assert set().union(*runs) - passed == set()
+    assert len(passed) == scenarios
