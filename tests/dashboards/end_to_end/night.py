@@ -182,7 +182,8 @@ class Night:
                 }
             ],
         }
-        with prometheus(folder, json.dumps(config), "--web.enable-lifecycle") as found:
+        flags = ("--web.enable-lifecycle", "--rules.alert.resend-delay=2s")
+        with prometheus(folder, json.dumps(config), *flags) as found:
             up = "sum(up == 1)"
             until(
                 "both are scraped",
