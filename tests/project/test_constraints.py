@@ -31,6 +31,13 @@ def test_every_declared_dependency_is_pinned() -> None:
     assert names <= constraints().keys()
 
 
+def test_no_anyio_is_allowed_that_spins_after_a_cancellation() -> None:
+    """A scope that ends in another task than it began in had its loop run hot before 4.14."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (anyio,) = (one for one in project["dependencies"] if one.startswith("anyio"))
+    assert anyio.startswith("anyio>=4.14")
+
+
 def test_the_lock_names_only_the_public_index() -> None:
     text = (ROOT / "uv.lock").read_text()
     hosts = set(re.findall(r"https?://([^/\"]+)/", text))

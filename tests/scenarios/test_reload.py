@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from tests.support.processes import alive
 from tests.support.running import command_line, config_of, file_in, running
 
 SLOW = {"tools": "slow"}
@@ -45,6 +46,7 @@ async def test_one_of_ten_servers_changed_and_no_call_of_the_other_nine_fails(tm
         now = await host.servers()
         assert [now[name]["pid"] for name in others] == [before[name]["pid"] for name in others]
         assert after["pid"] != before["s4"]["pid"]
+        assert not alive(before["s4"]["pid"])
         acts = {one["name"]: one["act"] for one in done["plan"]["servers"]}
         assert acts == {**dict.fromkeys(others, "keep"), "s4": "restart"}
         decided = await host.until("era_decided", peer="s4", trigger="reload")
