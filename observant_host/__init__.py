@@ -11,10 +11,14 @@ from observant_host.config import HttpServer, StdioServer
 
 if TYPE_CHECKING:
     from observant_host.host import Host
+    from observant_host.host.agent import AgentCall, AgentEvent, AgentRun, run_agent
     from observant_host.peers.input_handlers import InputDeclined, InputHandlers, InputRequest
     from observant_host.peers.told import LogMessage
 
 __all__ = [
+    "AgentCall",
+    "AgentEvent",
+    "AgentRun",
     "Host",
     "HttpServer",
     "InputDeclined",
@@ -23,14 +27,19 @@ __all__ = [
     "LogMessage",
     "StdioServer",
     "errors",
+    "run_agent",
 ]
 
 _LATER = {
+    "AgentCall": "observant_host.host.agent",
+    "AgentEvent": "observant_host.host.agent",
+    "AgentRun": "observant_host.host.agent",
     "Host": "observant_host.host",
     "InputDeclined": "observant_host.peers.input_handlers",
     "InputHandlers": "observant_host.peers.input_handlers",
     "InputRequest": "observant_host.peers.input_handlers",
     "LogMessage": "observant_host.peers.told",
+    "run_agent": "observant_host.host.agent",
 }
 
 
