@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from observant_host.service.access import Address
+    from observant_host.service.callers import Caller
     from observant_host.service.mcp.joining import Kind
     from observant_host.service.served import Served
     from observant_host.telemetry.vocabulary import Fact
@@ -70,10 +71,13 @@ class Service:
         self.events = Events(host, clock=self._clock)
         self._runners: list[web.AppRunner] = []
         self._private_in: Path | None = None
+        self._opening: Signal | None = None
         self.addresses: dict[str, str] = {}
 
-    async def listen(self) -> None:
-        """The network's listeners. Raises ConfigError: not allowed, or the address is taken."""
+    async def listen(self, *, opens_later: bool = False) -> None:
+        """The network's listeners. `opens_later`: the host is opened next, and `opened` told.
+        Raises ConfigError: not allowed, or the address is taken."""
+        self._opening = Signal() if opens_later else None
         config = self.host.config
         found = listeners(config.service, config.tokens)
         self.desk.inputs.use_keys(await asyncio.to_thread(keys_of, config.service))
@@ -105,20 +109,24 @@ class Service:
         with suppress(HostError):
             self.host.telemetry.count(fact)
 
-    def count_clients(self) -> None:
-        """For every scrape; the host is open."""
+    def opened(self) -> None:
+        """The host is open: agents are served, and counted for every scrape."""
+        if self._opening is not None:
+            self._opening.set()
         self.host.telemetry.watch_clients(self.desk.clients.count)
 
     def _application(self) -> web.Application:
         return web.Application(client_max_size=self.host.config.host.max_message_bytes)
 
     def _serve_agents(self, app: web.Application, access: Access) -> None:
-        door = Door(
-            self.desk,
-            clock=self._clock,
-            identify=lambda request: access.identify(request, "mcp"),
-            legacy=self.legacy,
-        )
+        async def identify(request: web.Request) -> Caller:
+            """Who asks. We listen before the host is open; who comes meanwhile waits a little."""
+            caller = await access.identify(request, "mcp")
+            if self._opening is not None:
+                await wait_any(self._clock, None, self._opening)
+            return caller
+
+        door = Door(self.desk, clock=self._clock, identify=identify, legacy=self.legacy)
         door.add_to(app)
         if access.issued is not None:
             add_metadata(app, access.issued)
@@ -197,9 +205,9 @@ async def serve(
     """
     service = Service(host, clock=clock)
     try:
-        await service.listen()
+        await service.listen(opens_later=True)
         await host.open()
-        service.count_clients()
+        service.opened()
         if state_dir is not None:
             await service.listen_privately(state_dir)
         if listening is not None:

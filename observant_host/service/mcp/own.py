@@ -47,7 +47,7 @@ class Own:
         keys = await asyncio.to_thread(keys_of, self._host.config.service)
         self._service.desk.inputs.use_keys(keys)
         await self._host.open()
-        self._service.count_clients()
+        self._service.opened()
         await self._service.listen_privately(state_dir)
         self._door = LineDoor(
             self._service.desk, self._host, caller=LOCAL, out=self._out, clock=self._clock

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import aiohttp
 
+from observant_host.service.app import Service
 from observant_host.service.mcp.clients import HEARD_S, MAX_HEARD, Clients
 from tests.service.mcp.stage import make_host, staged
-from tests.support.agent import KEY
+from tests.support.agent import KEY, Agent
 from tests.support.clock import ManualClock
+from tests.support.hosts import add
 from tests.support.legacy_agent import LegacyAgent
 
 if TYPE_CHECKING:
@@ -66,3 +69,30 @@ async def test_clients_of_both_eras_are_counted_and_legacy_ones_until_their_end(
             await each.result("tools/list")
         assert await old[0].end() == 204
         assert await scraped(agent, session) == {"modern": 2, "legacy": 2}
+
+
+async def test_agents_that_come_before_the_host_is_open_are_served_a_little_later(
+    tmp_path: Path,
+) -> None:
+    host = make_host(tmp_path)
+    add(host, "s", {"tools": "echo"})
+    service = Service(host)
+    await service.listen(opens_later=True)
+    url = service.addresses["admin"] + "/mcp"
+    try:
+        async with aiohttp.ClientSession() as session:
+            old = LegacyAgent(session, url, "2025-06-18")
+            early = asyncio.ensure_future(Agent(session, url).ask("tools/list"))
+            begun = asyncio.ensure_future(old.begin())
+            async with session.get(service.addresses["admin"] + "/healthz") as answer:
+                assert answer.status == 200
+            assert not early.done()
+            assert not begun.done()
+            async with host:
+                service.opened()
+                assert (await early).result["tools"]
+                await begun
+                assert (await old.result("tools/list"))["tools"]
+                service.desk.close()
+    finally:
+        await service.close()
