@@ -11,6 +11,7 @@ from tests.soak.chaos import Run
 from tests.soak.doors import Doors
 from tests.soak.kills import Kills
 from tests.soak.many import many
+from tests.soak.replicas import Replicas
 
 
 def main() -> int:
@@ -27,6 +28,8 @@ def main() -> int:
     doors = kinds.add_parser("doors", help="agents at the door of one host")
     doors.add_argument("--clients", type=int, default=200)
     doors.add_argument("--seconds", type=float, default=300.0)
+    replicas = kinds.add_parser("replicas", help="two hosts behind nginx, one of them killed")
+    replicas.add_argument("--seconds", type=float, default=60.0)
     given = parser.parse_args()
     match given.kind:
         case "chaos":
@@ -36,6 +39,11 @@ def main() -> int:
             asyncio.run(at_doors.run())
             print("\n".join(at_doors.report))
             return _told(at_doors.failures)
+        case "replicas":
+            behind = Replicas(seconds=given.seconds)
+            asyncio.run(behind.run())
+            print("\n".join(behind.report))
+            return _told(behind.failures)
         case "kills":
             run = Kills(given.cycles)
             asyncio.run(run.run())

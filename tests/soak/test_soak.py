@@ -8,6 +8,7 @@ from tests.soak.chaos import Run
 from tests.soak.doors import Doors
 from tests.soak.kills import Kills
 from tests.soak.many import many
+from tests.soak.replicas import Replicas, nginx
 
 pytestmark = pytest.mark.soak
 
@@ -40,3 +41,12 @@ async def test_many_agents_at_once_get_every_answer_and_leave_nothing_in_the_hos
     await doors.run()
     print("\n".join(doors.report))
     assert doors.failures == []
+
+
+@pytest.mark.skipif(nginx() is None, reason="nginx is not installed: apt-get install nginx-light")
+@pytest.mark.timeout(240)
+async def test_a_killed_replica_costs_modern_agents_no_more_than_what_was_in_flight() -> None:
+    behind = Replicas(seconds=15)
+    await behind.run()
+    print("\n".join(behind.report))
+    assert behind.failures == []
