@@ -31,12 +31,12 @@ SECRETS = {
     "argument variable": "cnry-argument-variable-d2",
     "argument url": "cnry-argument-url-1f1f",
     "argument header": "cnry-argument-header-9e",
-    "token": "cnry-token-sha256-b1b1",
+    "token": "e100fbce008c04ec40637af0af91fb2f05aeedc23f856a2d3c0b1580625d755e",
     "token file": "cnry-token-file-name-c3",
     "broken key": "cnry-broken-value-5e5e",
     "other broken key": "cnry-other-broken-77",
 }
-"""Each planted secret by the place it is planted in; all begin with `cnry-`, nothing else does."""
+"""Each planted secret by the place it is planted in; but for a digest all begin with `cnry-`."""
 
 VARIABLES = {
     "CANARY_VARIABLE": SECRETS["env variable"],
