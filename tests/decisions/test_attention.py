@@ -9,6 +9,7 @@ import pytest
 from observant_host.decisions.acts import Act
 from observant_host.decisions.attention import ALLOWABLE, Level, attention
 from observant_host.decisions.terms import OUTAGES, Cause, PeerState, Reason
+from tests.support.many import for_each
 
 QUIET = frozenset({PeerState.READY, PeerState.STARTING, PeerState.DISABLED, PeerState.STOPPED})
 
@@ -26,16 +27,14 @@ def seen(
     )
 
 
-@pytest.mark.parametrize(("state", "cause"), product(sorted(QUIET), (None, *Cause)))
+@for_each({str(one): one for one in product(sorted(QUIET), (None, *Cause))})
 def test_a_server_that_works_or_is_not_wanted_needs_nobody(
     state: PeerState, cause: Cause | None
 ) -> None:
     assert seen(state=state, cause=cause) is None
 
 
-@pytest.mark.parametrize(
-    ("state", "cause"), product((PeerState.UNAVAILABLE, PeerState.BACKOFF), Cause)
-)
+@for_each({str(one): one for one in product((PeerState.UNAVAILABLE, PeerState.BACKOFF), Cause)})
 def test_policy_auth_and_config_wait_for_a_decision_and_the_others_are_outages(
     state: PeerState, cause: Cause
 ) -> None:
@@ -44,7 +43,7 @@ def test_policy_auth_and_config_wait_for_a_decision_and_the_others_are_outages(
     assert found.level is (Level.OUTAGE if cause in OUTAGES else Level.DECISION)
 
 
-@pytest.mark.parametrize(("cause", "reason"), product(Cause, Reason))
+@for_each({str(one): one for one in product(Cause, Reason)})
 def test_allow_is_offered_where_it_can_help_and_nowhere_else(cause: Cause, reason: Reason) -> None:
     found = seen(cause=cause, reason=reason)
     assert found is not None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import get_args
 
 import pytest
@@ -17,6 +18,7 @@ from observant_host.decisions.evidence_http import (
 from observant_host.decisions.evidence_kinds import PROVE_MODERN, EvidenceKind
 from observant_host.errors import HttpFailure, HttpFailureKind
 from observant_host.wire.jsonrpc import Broken, Error, Result
+from tests.support.many import for_each
 
 K = EvidenceKind
 SEEN = Seen(
@@ -109,9 +111,11 @@ def test_a_result_under_an_id_that_only_resembles_ours_proves_nothing() -> None:
     assert coded.kind is K.MODERN_ERROR
 
 
-@pytest.mark.parametrize("status", [400, 402, 404, 405, 408, 422, 429, 302, 200])
-@pytest.mark.parametrize("code", [-32020, -32021, -32022])
-@pytest.mark.parametrize("request_id", ["1", "null", '"1"', "7"])
+OWN_STATUSES = (400, 402, 404, 405, 408, 422, 429, 302, 200)
+CODES = (-32020, -32021, -32022)
+
+
+@for_each({str(one): one for one in product(OWN_STATUSES, CODES, ["1", "null", '"1"', "7"])})
 def test_a_recognised_code_is_modern_at_any_status_of_the_servers_own(
     status: int, code: int, request_id: str
 ) -> None:
