@@ -26,9 +26,9 @@ REPLICAS = ("a:8700", "b:8700", "c:8700")
 DEPLOYS = (3 * 60, 15 * 60)
 """Minutes at which the first replica is redeployed; the others follow."""
 ROLL = 4
-AWAY = 3
-SCRAPED = 3
-EVALUATED = 6
+AWAY = 4
+SCRAPED = 4
+EVALUATED = 8
 """Minutes between samples, and between evaluations: one of each a minute keeps promtool busy
 for a quarter of an hour."""
 
@@ -188,7 +188,7 @@ class Peer:
         yield on.gauge("catalogue_refresh_failing", 0, peer=peer)
         yield on.series(
             "queued_calls",
-            lambda minute: 40.0 if minute == 699 and not on.up(0) else 0.0,
+            lambda minute: 40.0 if minute == 700 and not on.up(0) else 0.0,
             peer=peer,
         )
         if not self.traits.get("remote"):
@@ -231,7 +231,7 @@ PEERS = (
     Peer("modern", "modern", required=True, tells=True, collides=True),
     Peer("legacy", "legacy", required=True, collides=True),
     Peer("silent", "legacy", silent=True),
-    Peer("plain", "modern", away=((609, 612, "backoff"),)),
+    Peer("plain", "modern", away=((608, 612, "backoff"),)),
     Peer("remote", "modern", remote=True, tells=True, away=((420, 422, "unavailable"),)),
     Peer("idle", "modern", idle=True),
     Peer("off", "unknown", idle=True),
