@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import sys
 import tempfile
@@ -83,17 +84,20 @@ class Doors:
         agents = [
             Modern(f"agent{n}", url, self._tally, random.Random(n)) for n in range(self._clients)
         ]
-        cpu_s = figures.cpu_s(pid)
+        cpu_s, own_s = figures.cpu_s(pid), figures.cpu_s()
         async with asyncio.TaskGroup() as group:
             for number, agent in enumerate(agents):
                 group.create_task(agent.run(over, tools, listens=number % LISTENS == 0))
             samples = await self._watch(pid)
             listening = self._tally.listening
-            cpu_s = figures.cpu_s(pid) - cpu_s
+            cpu_s, own_s = figures.cpu_s(pid) - cpu_s, figures.cpu_s() - own_s
+            load, cores = os.getloadavg()[0], os.cpu_count()
             over.set()
         self._say("answers", f"{self._tally.answers} ({self._tally.answers / self._seconds:.0f}/s)")
         self._say("streams open at the end", listening)
-        self._say("host CPU", f"{cpu_s / self._seconds * 100:.0f} %")
+        shares = (f"{each / self._seconds * 100:.0f} %" for each in (cpu_s, own_s))
+        self._say("CPU of the host, of the agents", ", ".join(shares))
+        self._say("load of the machine", f"{load:.1f} on {cores} cores")
         self._times()
         self._memory(samples)
         await self._descriptors(pid, before, max(count for _, count in samples))
