@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from observant_host.errors import HostError
 from observant_host.service.client import HostClient
+from tests.dashboards.asking import asking
 from tests.dashboards.prometheus import free_port, until
 from tests.support.peers import program, scripted
 
@@ -164,6 +165,10 @@ async def _calls(state_dir: Path, stop: threading.Event) -> None:
             await asyncio.sleep(0.3)
 
 
+async def _all(running: Running, stop: threading.Event) -> None:
+    await asyncio.gather(_calls(running.state_dir, stop), asking(running.address, stop))
+
+
 class _Collector(http.server.BaseHTTPRequestHandler):
     """Takes every export."""
 
@@ -236,7 +241,7 @@ def faulty_host(folder: Path) -> Iterator[Running]:
 
         until("the host is ready", ready)
         stop = threading.Event()
-        thread = threading.Thread(target=lambda: asyncio.run(_calls(running.state_dir, stop)))
+        thread = threading.Thread(target=lambda: asyncio.run(_all(running, stop)))
         thread.start()
         stack.callback(thread.join)
         stack.callback(stop.set)
