@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -18,6 +18,8 @@ from observant_host.cli.options import (
     standalone_option,
 )
 from observant_host.cli.session import Session
+from observant_host.decisions.model_formats import tool_definition
+from observant_host.decisions.tool_search import Index, words_in
 from observant_host.decisions.words import approximate_tokens
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def _ask(screen: Screen, config: Path | None, kind: Listed, *, standalone: bool)
         ("tools", "A table of all tools, and of the names that collided."),
         ("tools --json", "The whole catalogue, each tool as its server sent it."),
         ("tools --format openai > tools.json", "The `tools` array of an OpenAI request."),
+        ('tools --search "open an issue"', "Those that have to do with it, the best first."),
         ("tools --cost", "What the descriptions cost a model, roughly, in tokens."),
     ),
 )
@@ -51,6 +54,7 @@ def _ask(screen: Screen, config: Path | None, kind: Listed, *, standalone: bool)
     type=click.Choice(["openai", "anthropic"]),
     help="Print the `tools` array of this model API (names made fit for it).",
 )
+@click.option("--search", "query", metavar="QUERY", help="Only tools that fit these words.")
 @click.option("--cost", is_flag=True, help="Approximate tokens of each description and schema.")
 @json_option
 @standalone_option
@@ -60,6 +64,7 @@ def tools(
     screen: Screen,
     *,
     shape: str | None,
+    query: str | None,
     cost: bool,
     as_json: bool,
     standalone: bool,
@@ -67,6 +72,8 @@ def tools(
 ) -> None:
     """The tools of all servers under unique names."""
     raw = _ask(screen, config, "tools", standalone=standalone)
+    if query is not None:
+        raw = searched(raw, query)
     if shape is not None:
         screen.json(for_model(raw, shape))
     elif as_json:
@@ -74,26 +81,51 @@ def tools(
     else:
         document = msgspec.json.decode(raw)
         _costs(screen, document) if cost else _tools(screen, document)
-        _remarks(screen, document)
+        if query is None:
+            _remarks(screen, document)
+        elif not document["tools"]:
+            screen.prose("no tool has to do with this; try other words")
+
+
+def searched(raw: bytes, query: str) -> bytes:
+    """The document with those tools alone that fit, the best first, as agents find them."""
+    members: dict[str, msgspec.Raw] = _members(raw)
+    entries: list[dict[str, msgspec.Raw]] = _entries(members["tools"])
+    by_name: dict[str, dict[str, msgspec.Raw]] = {}
+    words = []
+    for entry in entries:
+        name = msgspec.json.decode(entry["name"])
+        about = msgspec.json.decode(entry["tool"])
+        by_name[name] = entry
+        words.append(
+            words_in(
+                entry["tool"],
+                name=name,
+                title=_text(about.get("title")),
+                description=_text(about.get("description")),
+            )
+        )
+    found = [by_name[name] for name in Index(words).best(query, len(words))]
+    return msgspec.json.encode({**members, "tools": found})
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def for_model(raw: bytes, shape: str) -> list[Document]:
     """The routable tools as `tools` of a model API; schemas as their servers sent them."""
     entries = msgspec.json.decode(raw)["tools"]
-    made = []
-    for entry in entries:
-        if not entry["routable"]:
-            continue
-        schema = entry["tool"].get("inputSchema", {"type": "object"})
-        description = entry["tool"].get("description", "")
-        if shape == "openai":
-            function = {"name": entry["api_name"], "description": description, "parameters": schema}
-            made.append({"type": "function", "function": function})
-        else:
-            made.append(
-                {"name": entry["api_name"], "description": description, "input_schema": schema}
-            )
-    return made
+    return [
+        tool_definition(
+            "openai" if shape == "openai" else "anthropic",
+            name=entry["api_name"],
+            description=entry["tool"].get("description", ""),
+            schema=entry["tool"].get("inputSchema", {"type": "object"}),
+        )
+        for entry in entries
+        if entry["routable"]
+    ]
 
 
 def _tools(screen: Screen, document: Document) -> None:
@@ -263,3 +295,7 @@ def show_resources(screen: Screen, document: Document) -> None:
         kind = "template" if "template" in entry else "resource"
         rows.append((entry["uri"], kind, entry["server"], entry[kind].get("name") or ""))
     screen.table(("uri", "kind", "server", "name"), rows, fold="name")
+
+
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_entries: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode

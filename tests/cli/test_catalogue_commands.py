@@ -6,10 +6,10 @@ import io
 
 import msgspec
 
-from observant_host.cli.catalogue_commands import show_resources
+from observant_host.cli.catalogue_commands import searched, show_resources
 from observant_host.cli.output import Screen
-from observant_host.decisions.catalogue_json import resources_json
-from tests.decisions.catalogues import catalogue, up
+from observant_host.decisions.catalogue_json import resources_json, tools_json
+from tests.decisions.catalogues import catalogue, tool, up
 
 
 def test_resources_and_templates_are_one_table() -> None:
@@ -22,3 +22,16 @@ def test_resources_and_templates_are_one_table() -> None:
         "file:///x    resource  a",
         "file:///{x}  template  a",
     ]
+
+
+def test_a_search_leaves_what_fits_with_the_best_first_and_bytes_as_they_are() -> None:
+    mail = tool("send_mail", title=3, description="Send a message.", x=1.0)
+    issue = tool("create_issue", description="Open an issue, and send a message about it.")
+    found = catalogue(up("a", "echo", issue, mail))
+    document = msgspec.json.encode(tools_json(found))
+    out = searched(document, "send mail message")
+    assert b'"x": 1.0' in out or b'"x":1.0' in out
+    names = [one["name"] for one in msgspec.json.decode(out)["tools"]]
+    assert names == ["send_mail", "create_issue"]
+    assert msgspec.json.decode(out).keys() == msgspec.json.decode(document).keys()
+    assert msgspec.json.decode(searched(document, "zeppelin"))["tools"] == []
