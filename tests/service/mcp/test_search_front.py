@@ -11,9 +11,11 @@ import pytest
 
 from observant_host.config import HostConfig, Profile, ToolFilter
 from observant_host.telemetry.vocabulary import NorthboundRequest, RoutedCall
+from observant_host.wire.revisions import LEGACY
 from tests.service.mcp.stage import LOCAL, Stage, heard, staged
 from tests.service.mcp.test_parts import WHOLE, token
-from tests.support.hosts import PATIENCE_S, add, facts, quick_host
+from tests.support.hosts import PATIENCE_S, add, facts, quick_host, reach
+from tests.support.legacy_agent import LegacyAgent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -112,6 +114,32 @@ async def test_schemas_are_left_out_on_request_and_the_limit_holds(agent: Search
     assert (await agent.find("zeppelin"))["tools"] == []
 
 
+async def test_schemas_beyond_a_bound_are_left_out_and_had_by_name(agent: Searched) -> None:
+    wide = [
+        {
+            "name": f"wide_{n}",
+            "description": "A zeppelin.",
+            "inputSchema": {"type": "object", "description": "x" * 100_000},
+        }
+        for n in range(3)
+    ]
+    add(agent.host, "w", {"tools": "echo", "tool-json": [json.dumps(one) for one in wide]})
+    await reach(agent.host, "w", "ready")
+    found = (await agent.find("zeppelin"))["tools"]
+    assert ["inputSchema" in one for one in found] == [True, True, False]
+    last = (await agent.find("wide_2", limit=1))["tools"]
+    assert [one["name"] for one in last] == ["wide_2"]
+    assert last[0]["inputSchema"] == wide[2]["inputSchema"]
+
+
+async def test_a_server_that_is_away_is_found_as_unavailable(agent: Searched) -> None:
+    await agent.host.act("a", "disable", reason="a test")
+    found = (await agent.find("temperature"))["tools"]
+    assert [(one["name"], one["available"]) for one in found] in ([], [("get_weather", False)])
+    answer = await agent.call("get_weather")
+    assert "error" in answer.messages[-1] or answer.result["isError"]
+
+
 async def test_a_withheld_tool_is_neither_found_nor_called(agent: Searched) -> None:
     everything = await agent.find("", PART, limit=50)
     names = {one["name"] for one in everything["tools"]}
@@ -202,6 +230,38 @@ async def test_what_is_told_names_the_tool_and_not_its_wrapping(agent: Searched)
     asked = [one.target for one in facts(agent.told, NorthboundRequest)]
     assert asked[-2:] == ["find_tools", "echo"]
     assert facts(agent.told, RoutedCall)[-1].name == "echo"
+
+
+class OldFinder(LegacyAgent):
+    def headers(self, **more: str | None) -> dict[str, str]:
+        return {**super().headers(**more), "Authorization": "Bearer finder"}
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+async def test_older_clients_find_and_call_in_their_shapes(agent: Searched, revision: str) -> None:
+    old = OldFinder(agent._session, agent.url, revision)
+    await old.begin()
+    listed = (await old.result("tools/list"))["tools"]
+    assert [tool["name"] for tool in listed] == ["find_tools", "call_tool"]
+    params = {"name": "find_tools", "arguments": {"query": "temperature"}}
+    found = await old.result("tools/call", params)
+    assert json.loads(found["content"][0]["text"])["tools"][0]["name"] == "get_weather"
+    asked = {"name": "call_tool", "arguments": {"name": "echo", "arguments": {"text": "hi"}}}
+    assert (await old.result("tools/call", asked))["content"][0]["text"] == "hi"
+
+
+async def test_changes_of_tools_are_not_told_to_who_sees_the_same_two(agent: Searched) -> None:
+    wanted = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
+    async with agent.stream("subscriptions/listen", wanted, headers=FINDER) as stream:
+        await stream.next()
+        add(agent.host, "c", {"tools": "fly", "prompts": "p"})
+        told = await stream.next()
+        assert told["method"] == "notifications/prompts/list_changed"
+
+
+async def test_many_who_ask_at_once_get_the_same(agent: Searched) -> None:
+    found = await asyncio.gather(*(agent.find("send a message") for _ in range(20)))
+    assert all(one == found[0] for one in found)
 
 
 async def test_what_is_added_later_is_found(agent: Searched) -> None:
