@@ -186,6 +186,7 @@ class Service:
         runners, self._runners = self._runners, []
         for runner in runners:
             await runner.cleanup()
+        self.events.close()  # nobody can join any more
 
 
 async def serve(

@@ -10,6 +10,7 @@ import pytest
 
 from observant_host.decisions.slices import Slice
 from observant_host.errors import Unavailable
+from observant_host.service.app import Service
 from observant_host.service.events import KEPT, MAX_READERS, Events
 from tests.service.api.serving import served
 from tests.service.test_service import host_with
@@ -148,6 +149,20 @@ def test_nothing_is_followed_until_somebody_listens_and_after_the_end(
     events.close()
     events.close()
     assert source.told == {}
+
+
+async def test_a_closed_service_follows_its_host_no_more(tmp_path: Path) -> None:
+    host = host_with(tmp_path, telemetry=None)
+    add(host, "s", {"tools": "echo"})
+    service = Service(host)
+    await host.open()
+    service.events.join()
+    await host.settled()
+    await service.close()
+    before = service.events.last
+    assert before > 0
+    await host.close()
+    assert service.events.last == before
 
 
 async def test_changes_come_over_the_network_as_they_happen(tmp_path: Path) -> None:
