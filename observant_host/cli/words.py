@@ -59,10 +59,11 @@ def decision_line(decision: Json) -> str:
         chosen += f" {decision['version']}"
     refused = decision["to"] == "unknown"
     direction = "no era chosen" if refused else DIRECTIONS.get(decision["direction"], "")
-    unexpected = "" if decision.get("expected", True) else ", NOT EXPECTED"
+    unexpected = "" if decision.get("expected", True) else "NOT EXPECTED"
+    notes = (direction, unexpected, f"generation {decision['generation']}")
     return (
         f"{moment(decision.get('time'))}  {decision['from']} -> {chosen}: {decision['reason']} "
-        f"({direction}{unexpected}, generation {decision['generation']})"
+        f"({', '.join(filter(None, notes))})"
     )
 
 

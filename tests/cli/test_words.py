@@ -73,6 +73,20 @@ def test_an_unexpected_downgrade_cannot_be_overlooked() -> None:
     )
 
 
+def test_a_decision_without_a_direction_has_no_empty_place_for_it() -> None:
+    line = decision_line(
+        {
+            "time": "2026-11-29T10:20:30.123Z",
+            "direction": "",
+            "from": "modern",
+            "to": "modern",
+            "reason": "operator",
+            "generation": 1,
+        }
+    )
+    assert line == "2026-11-29 10:20:30Z  modern -> modern: operator (generation 1)"
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"), [(4, "4 s"), (119, "119 s"), (180, "3 min"), (7200, "2 h"), (5e5, "6 d")]
 )
