@@ -141,8 +141,8 @@ class Gate:
             return True
         if left_s >= most_s:
             raise RateLimited(
-                f"{self._peer} asked to be left alone for another {left_s:.3g} s, which is longer "
-                "than this call can wait; call again after that",
+                f"{self._peer} asked to be left alone for another {math.ceil(left_s)} s, which is "
+                "longer than this call can wait; call again after that",
                 retry_after_s=left_s,
             )
         return False

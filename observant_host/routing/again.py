@@ -60,7 +60,8 @@ class Again:
         delay_s = retry_safety.delay_s(loss, retry_after_s=wished_s, routable=self._peer.routable)
         began = self._clock.monotonic()
         verdict = self._decide(loss, repeats=repeats, delay_s=delay_s)
-        if not isinstance(verdict, Denied):
+        waits = not isinstance(verdict, Denied)
+        if waits:
             if repeats and RULES[loss].counted:
                 self._peer.retries.take(began)
             verdict = await self._wait(loss, delay_s)
@@ -68,7 +69,7 @@ class Again:
         self._telemetry.spent_elsewhere(waited_s)
         if isinstance(verdict, Denied):
             self._denied(verdict.reason, repeats=repeats)
-            if verdict.reason is RetryDenial.DEADLINE and waited_s > 0:
+            if verdict.reason is RetryDenial.DEADLINE and waits:
                 raise self._over(error) from error
             return False
         self._telemetry.count(

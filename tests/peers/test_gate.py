@@ -217,6 +217,13 @@ async def test_a_call_that_cannot_wait_for_the_end_of_a_pause_is_told_at_once() 
     assert one.queued == 0
 
 
+async def test_a_long_pause_is_told_in_whole_seconds() -> None:
+    one, _ = gate(ManualClock())
+    one.pause(3600)
+    with pytest.raises(RateLimited, match="left alone for another 3600 s"):
+        await one.enter(budget_s=5, method="tools/call")
+
+
 async def test_whoever_leaves_during_a_pause_leaves_no_timer_behind() -> None:
     clock = ManualClock()
     one, _ = gate(clock)

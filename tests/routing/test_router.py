@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -524,6 +525,17 @@ async def test_a_pause_that_the_deadline_does_not_allow_is_not_waited_for() -> N
     with pytest.raises(RateLimited, match="nothing was executed"):
         await bench.router.call_tool("search", deadline_s=5)
     assert [f.reason for f in bench.facts(RetryDenied)] == ["deadline"]
+
+
+async def test_a_pause_that_is_not_waited_for_is_no_timeout_though_time_passes_while_it_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(ScriptedPeer("a", limited(3600.0), reply()))
+    now = itertools.count(1000.0, 1e-6)
+    monkeypatch.setattr(bench.clock, "monotonic", lambda: next(now))
+    with pytest.raises(RateLimited, match="nothing was executed"):
+        await bench.router.call_tool("search", deadline_s=5)
+    assert bench.facts(DeadlineExpired) == []
 
 
 async def test_a_call_that_is_held_back_for_a_pause_is_not_tried_again() -> None:
