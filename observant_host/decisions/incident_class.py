@@ -119,7 +119,7 @@ def host_side(seen: Seen) -> Verdict | None:
     many = len(seen.fell) >= FELL_TOGETHER and seen.witnesses == 1
     why = []
     confidence = Confidence.LOW
-    if seen.stall_ms:
+    if seen.stall_ms and (seen.silent or seen.reason not in _NO_MATTER_OF_TIME):
         why.append(f"this host's event loop stood still for {seen.stall_ms / 1000:.1f} s then")
         sure = seen.stall_ms >= STALL_SURE_MS and (seen.silent or many)
         confidence = Confidence.HIGH if sure else Confidence.MEDIUM
@@ -222,6 +222,15 @@ _ENDED: Final = {
 _AMBIGUOUS: Final = frozenset(
     {"ambiguous_error", "ambiguous_empty", "ambiguous_malformed", "ambiguous_timeout"}
 )
+_NO_MATTER_OF_TIME: Final = frozenset(
+    {
+        *(*_ENDED, "was_modern", "config_invalid", "spawn_failed", "unreachable"),
+        *("auth_required", "forbidden", "rate_limited"),
+        *("ambiguous_error", "ambiguous_empty", "ambiguous_malformed"),
+        *("no_mutual_version", "legacy_only_advertised", "modern_error_unfixable"),
+    }
+)
+"""What was found would have been found by a loop that never stood still, too."""
 _ANSWERED: Final = frozenset({"error", "empty", "malformed", "http_candidate"})
 _LOGIN: Final = frozenset({401, 403})
 _PAGES: Final = ("text/html", "application/xhtml")

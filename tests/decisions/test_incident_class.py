@@ -142,6 +142,15 @@ def test_a_stall_and_servers_that_fall_together_on_one_host_are_the_hosts(
     assert verdict(Seen(**{**usual, **more})) == (IncidentClass.HOST_SIDE, sure)
 
 
+@pytest.mark.parametrize(
+    "reason",
+    ["config_invalid", "spawn_failed", "unreachable", "auth_required", "no_mutual_version"],
+)
+def test_a_stall_explains_nothing_that_was_found_whatever_time_it_took(reason: str) -> None:
+    seen = Seen(kind=OUTAGE, reason=reason, stall_ms=4000.0)
+    assert verdict(seen) == (IncidentClass.UNKNOWN, LOW)
+
+
 def test_servers_that_fall_on_other_hosts_too_are_not_this_hosts() -> None:
     seen = Seen(kind=OUTAGE, reason="exit", fell=("b", "c"), witnesses=2, hosts=3)
     assert verdict(seen) == (IncidentClass.UNKNOWN, LOW)
