@@ -1,82 +1,111 @@
-"""A client on the official Python SDK 1.x: `python python_sdk_1.py URL`, or `… COMMAND ARGUMENT…`.
+"""The official Python SDK 1.x as a client, as most agents of today have it.
 
-Does what an agent does and prints one JSON object.
+python python_sdk_1.py URL
 """
 
 import asyncio
-import json
 import sys
-from contextlib import asynccontextmanager
 
-from mcp import ClientSession, StdioServerParameters, types
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamablehttp_client
+from mcp import ClientSession, types
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import AnyUrl
+from told import Told, expect, until
 
-
-@asynccontextmanager
-async def connected(words):
-    if words[0].startswith("http"):
-        async with streamablehttp_client(words[0]) as (read, write, _):
-            yield read, write
-    else:
-        parameters = StdioServerParameters(command=words[0], args=words[1:])
-        async with stdio_client(parameters) as (read, write):
-            yield read, write
+changed = asyncio.Event()
 
 
-async def main(words):
-    told, changed = [], asyncio.Event()
-
-    async def heard(message):
-        if isinstance(message, types.ServerNotification):
-            told.append(message.root.method)
-            if message.root.method == "notifications/tools/list_changed":
-                changed.set()
-
-    async def asked(_context, params):
-        return types.ElicitResult(action="accept", content={"name": params.message})
-
-    progress = []
-
-    async def advanced(done, total, message):
-        progress.append(done)
-
-    async with connected(words) as (read, write):
-        keys = {"message_handler": heard, "elicitation_callback": asked}
-        async with ClientSession(read, write, **keys) as session:
-            welcome = await session.initialize()
-            tools = await session.list_tools()
-            echoed = await session.call_tool("echo", {"text": "hi"})
-            await session.call_tool("progress", {"n": 3, "s": 0}, progress_callback=advanced)
-            prompts = await session.list_prompts()
-            prompt = await session.get_prompt(prompts.prompts[0].name)
-            resources = await session.list_resources()
-            read_back = await session.read_resource(resources.resources[0].uri)
-            form = {
-                "message": "ann",
-                "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
-            }
-            arguments = {"key": "k", "method": "elicitation/create", "params": form}
-            elicited = await session.call_tool("ask", arguments)
-            changed.clear()
-            await session.call_tool("add_tool", {"name": "more"})
-            await asyncio.wait_for(changed.wait(), 20)
-            after = await session.list_tools()
-            await session.send_ping()
-    print(
-        json.dumps(
-            {
-                "version": welcome.protocolVersion,
-                "tools": [tool.name for tool in tools.tools],
-                "after": [tool.name for tool in after.tools],
-                "echoed": echoed.content[0].text,
-                "progress": progress,
-                "prompt": prompt.messages[0].content.text,
-                "resource": read_back.contents[0].text,
-                "elicited": elicited.content[0].text,
-            }
-        )
-    )
+async def heard(message: object) -> None:
+    if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
+        changed.set()
 
 
-asyncio.run(main(sys.argv[1:]))
+async def lists(client: ClientSession) -> None:
+    names = {tool.name for tool in (await client.list_tools()).tools}
+    assert {"add", "subtract"} <= names, names
+    names = {prompt.name for prompt in (await client.list_prompts()).prompts}
+    assert {"welcome", "greet"} <= names, names
+    uris = {str(resource.uri) for resource in (await client.list_resources()).resources}
+    assert {"memo://hello", "note://hello"} <= uris, uris
+
+
+async def calls(client: ClientSession) -> None:
+    expect("5", (await client.call_tool("add", {"a": 2, "b": 3})).content[0].text)
+    expect("-1", (await client.call_tool("subtract", {"a": 2, "b": 3})).content[0].text)
+
+
+async def prompts(client: ClientSession) -> None:
+    expect("Welcome Ada", await client.get_prompt("welcome", {"name": "Ada"}))
+    expect("hello to Ada", await client.get_prompt("greet", {"name": "Ada"}))
+
+
+async def reads(client: ClientSession) -> None:
+    expect("a memo for all", await client.read_resource(AnyUrl("memo://hello")))
+    expect("hello", await client.read_resource(AnyUrl("note://hello")))
+
+
+async def progresses(client: ClientSession) -> None:
+    seen = []
+
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total, message))
+
+    expect("there", await client.call_tool("steps", {}, progress_callback=told))
+
+    async def all_three() -> bool:
+        return seen == [(n, 3, f"step {n}") for n in (1, 2, 3)]
+
+    await until("three steps", all_three)
+
+
+async def cancels(client: ClientSession) -> None:
+    async def number() -> int:
+        return int((await client.call_tool("lingered", {})).content[0].text)
+
+    before, begun = await number(), asyncio.Event()
+
+    async def told(*_: object) -> None:
+        begun.set()
+
+    request = client._request_id  # this SDK has no other way to know it
+    call = asyncio.create_task(client.call_tool("linger", {}, progress_callback=told))
+    await begun.wait()
+    params = types.CancelledNotificationParams(requestId=request, reason="enough")
+    cancelled = types.CancelledNotification(params=params)
+    await client.send_notification(types.ClientNotification(cancelled))
+
+    async def counted() -> bool:
+        return await number() == before + 1
+
+    await until("it was cancelled", counted)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+
+
+async def hears(client: ClientSession) -> None:
+    name = (await client.call_tool("sprout", {})).content[0].text
+    await changed.wait()
+
+    async def listed() -> bool:
+        return name in {tool.name for tool in (await client.list_tools()).tools}
+
+    await until("it is listed", listed)
+
+
+async def main() -> None:
+    told = Told()
+    async with (
+        streamable_http_client(sys.argv[1]) as (reading, writing, _),
+        ClientSession(reading, writing, message_handler=heard) as client,
+    ):
+        told.features["version"] = (await client.initialize()).protocolVersion
+        await told.tries("list", lambda: lists(client))
+        await told.tries("call", lambda: calls(client))
+        await told.tries("prompt", lambda: prompts(client))
+        await told.tries("resource", lambda: reads(client))
+        await told.tries("progress", lambda: progresses(client))
+        await told.tries("cancel", lambda: cancels(client))
+        await told.tries("list change", lambda: hears(client))
+    told.end()
+
+
+asyncio.run(main())

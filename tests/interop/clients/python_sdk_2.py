@@ -1,73 +1,117 @@
-"""A client on the official Python SDK 2.x: `python python_sdk_2.py MODE URL`, or `… MODE COMMAND
-ARGUMENT…`; the mode is "auto" or "legacy".
+"""The official Python SDK 2.x as a client.
 
-Does what an agent does and prints one JSON object.
+python python_sdk_2.py MODE URL         MODE: auto, legacy, or a modern revision
+python python_sdk_2.py MODE ARGV…       of a server on stdio
 """
 
 import asyncio
-import json
 import sys
 
-from mcp import Client, StdioServerParameters, types
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from told import Told, expect, until
+
+MODE, TARGET = sys.argv[1], sys.argv[2:]
+changed = asyncio.Event()
 
 
-async def main(mode, words):
-    changed, progress = asyncio.Event(), []
+async def heard(message: object) -> None:
+    if "ToolListChanged" in type(message).__name__:
+        changed.set()
 
-    async def heard(message):
-        inner = getattr(message, "root", message)
-        if getattr(inner, "method", "") == "notifications/tools/list_changed":
-            changed.set()
 
-    async def asked(_context, params):
-        return types.ElicitResult(action="accept", content={"name": params.message})
+def target() -> object:
+    if TARGET[0].startswith("http"):
+        return TARGET[0]
+    return stdio_client(StdioServerParameters(command=TARGET[0], args=TARGET[1:]))
 
-    async def advanced(done, total=None, message=None):
-        progress.append(done)
 
-    if words[0].startswith("http"):
-        server = words[0]
+async def lists(client: Client) -> None:
+    names = {tool.name for tool in (await client.list_tools()).tools}
+    assert {"add", "subtract"} <= names, names
+    names = {prompt.name for prompt in (await client.list_prompts()).prompts}
+    assert {"welcome", "greet"} <= names, names
+    uris = {str(resource.uri) for resource in (await client.list_resources()).resources}
+    assert {"memo://hello", "note://hello"} <= uris, uris
+
+
+async def calls(client: Client) -> None:
+    expect("5", (await client.call_tool("add", {"a": 2, "b": 3})).content[0].text)
+    expect("-1", (await client.call_tool("subtract", {"a": 2, "b": 3})).content[0].text)
+
+
+async def prompts(client: Client) -> None:
+    expect("Welcome Ada", await client.get_prompt("welcome", {"name": "Ada"}))
+    expect("hello to Ada", await client.get_prompt("greet", {"name": "Ada"}))
+
+
+async def reads(client: Client) -> None:
+    expect("a memo for all", await client.read_resource("memo://hello"))
+    expect("hello", await client.read_resource("note://hello"))
+
+
+async def progresses(client: Client) -> None:
+    seen = []
+
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total, message))
+
+    expect("there", await client.call_tool("steps", {}, progress_callback=told))
+
+    async def all_three() -> bool:
+        return seen == [(n, 3, f"step {n}") for n in (1, 2, 3)]
+
+    await until("three steps", all_three)
+
+
+async def cancels(client: Client) -> None:
+    async def number() -> int:
+        return int((await client.call_tool("lingered", {})).content[0].text)
+
+    before, begun = await number(), asyncio.Event()
+
+    async def told(*_: object) -> None:
+        begun.set()
+
+    call = asyncio.create_task(client.call_tool("linger", {}, progress_callback=told))
+    await begun.wait()
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+
+    async def cancelled() -> bool:
+        return await number() == before + 1
+
+    await until("it was cancelled", cancelled)
+
+
+async def hears(client: Client) -> None:
+    if client.protocol_version < "2026":
+        name = (await client.call_tool("sprout", {})).content[0].text
+        await changed.wait()
     else:
-        server = StdioServerParameters(command=words[0], args=words[1:])
-    keys = {"mode": mode, "message_handler": heard, "elicitation_callback": asked}
-    async with Client(server, **keys) as client:
-        tools = await client.list_tools()
-        echoed = await client.call_tool("echo", {"text": "hi"})
-        await client.call_tool("progress", {"n": 3, "s": 0}, progress_callback=advanced)
-        prompts = await client.list_prompts()
-        prompt = await client.get_prompt(prompts.prompts[0].name)
-        resources = await client.list_resources()
-        read_back = await client.read_resource(resources.resources[0].uri)
-        form = {
-            "message": "ann",
-            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
-        }
-        arguments = {"key": "k", "method": "elicitation/create", "params": form}
-        elicited = await client.call_tool("ask", arguments)
-        if mode == "legacy":
-            await client.call_tool("add_tool", {"name": "more"})
-            await asyncio.wait_for(changed.wait(), 20)
-        else:
-            async with client.listen(tools_list_changed=True) as events:
-                await client.call_tool("add_tool", {"name": "more"})
-                async for _ in events:
-                    break
-        after = await client.list_tools()
-        print(
-            json.dumps(
-                {
-                    "version": client.protocol_version,
-                    "tools": [tool.name for tool in tools.tools],
-                    "after": [tool.name for tool in after.tools],
-                    "echoed": echoed.content[0].text,
-                    "progress": progress,
-                    "prompt": prompt.messages[0].content.text,
-                    "resource": read_back.contents[0].text,
-                    "elicited": elicited.content[0].text,
-                }
-            ),
-            flush=True,
-        )
+        async with client.listen(tools_list_changed=True) as stream:
+            name = (await client.call_tool("sprout", {})).content[0].text
+            expect("ToolsListChanged", type(await anext(stream)).__name__)
+
+    async def listed() -> bool:
+        found = await client.list_tools(cache_mode="refresh")
+        return name in {tool.name for tool in found.tools}
+
+    await until("it is listed", listed)
 
 
-asyncio.run(main(sys.argv[1], sys.argv[2:]))
+async def main() -> None:
+    told = Told()
+    async with Client(target(), mode=MODE, message_handler=heard) as client:
+        told.features["version"] = client.protocol_version
+        await told.tries("list", lambda: lists(client))
+        await told.tries("call", lambda: calls(client))
+        await told.tries("prompt", lambda: prompts(client))
+        await told.tries("resource", lambda: reads(client))
+        await told.tries("progress", lambda: progresses(client))
+        await told.tries("cancel", lambda: cancels(client))
+        await told.tries("list change", lambda: hears(client))
+    told.end()
+
+
+asyncio.run(main())
