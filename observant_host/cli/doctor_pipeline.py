@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from observant_host.cli import series
 from observant_host.cli.doctor_checks import Check
 from observant_host.errors import HostError
 from observant_host.telemetry.canary import Arrival
@@ -21,13 +23,28 @@ if TYPE_CHECKING:
 
     from observant_host.config import HostConfig
     from observant_host.config_files import Loaded, Surroundings
+    from observant_host.service.client import HostClient
 
 ROOM: Final = 64 << 20
 """Free bytes below which a record is lost within minutes of traffic."""
+MENDS: Final = {
+    "recorder": "make room, or give the host the right to write below `state_dir`",
+    "otlp": "start the collector, or correct `otlp_endpoint`",
+    "log": "have something read the host's stderr",
+}
+"""Each goes on by itself once its cause is gone. What is not here fails by a fault of ours."""
+
+
+class Running(msgspec.Struct, frozen=True):
+    """What a running host said. `metrics`: why it serves none ("": it does). `down`: the sinks of
+    its telemetry that take nothing now, and why ("" where it did not say)."""
+
+    metrics: str = ""
+    down: Mapping[str, str] = {}
 
 
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `metrics`: why a running host serves none ("" it does, None: none runs).
+    """What was found. `running` is None where no host runs.
 
     `taken` are addresses that the host is to listen on and somebody else does. `free_bytes` of the
     disk that holds the state folder, and how much the record may grow there.
@@ -35,7 +52,7 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
 
     arrival: Arrival
     endpoint: str | None = None
-    metrics: str | None = None
+    running: Running | None = None
     taken: tuple[str, ...] = ()
     free_bytes: int | None = None
     record_bytes: int = 0
@@ -46,14 +63,14 @@ def look(loaded: Loaded, around: Surroundings) -> Pipeline:
     config = loaded.config
     folder = Path(config.host.state_dir or around.folder("state"))
     recorded = folder if config.telemetry.record and folder.is_dir() else None
-    arrival, metrics = asyncio.run(_asked(config, folder, recorded))
+    arrival, running = asyncio.run(_asked(config, folder, recorded))
     keeps = config.telemetry.record
     limits = config.telemetry.decisions_max_bytes + config.telemetry.traces_max_bytes
     return Pipeline(
         arrival=arrival,
         endpoint=config.telemetry.otlp_endpoint,
-        metrics=metrics,
-        taken=() if metrics is not None else tuple(_taken(config)),
+        running=running,
+        taken=() if running is not None else tuple(_taken(config)),
         free_bytes=_free(folder) if keeps else None,
         record_bytes=limits,
     )
@@ -61,28 +78,46 @@ def look(loaded: Loaded, around: Surroundings) -> Pipeline:
 
 async def _asked(
     config: HostConfig, folder: Path, recorded: Path | None
-) -> tuple[Arrival, str | None]:
+) -> tuple[Arrival, Running | None]:
     from observant_host.telemetry import canary
 
     arrival = await canary.send(
         config.telemetry, state_dir=recorded, version=version("observant-host")
     )
-    return arrival, await _metrics(folder)
+    return arrival, await _running(folder)
 
 
-async def _metrics(folder: Path) -> str | None:
+async def _running(folder: Path) -> Running | None:
     from observant_host.service.client import HostClient
 
     client = await HostClient.connect(folder)
     if client is None:
         return None
     try:
-        text = await client.metrics()
+        shown = await client.metrics()
+        if b"observant_host_build_info" not in shown:
+            return Running("they are not there")
+        return Running(down=await _down(client, shown))
     except HostError as error:
-        return str(error)
+        return Running(str(error))
     finally:
         await client.close()
-    return "" if b"observant_host_build_info" in text else "they are not there"
+
+
+async def _down(client: HostClient, shown: bytes) -> dict[str, str]:
+    """Why is in the host's last decision about it."""
+    down = {
+        s: "" for s, up in series.by_label(shown, "telemetry_sink_up", "sink").items() if not up
+    }
+    if not down:
+        return down
+    for decision in msgspec.json.decode(await client.recent())["recent"]:
+        attributes = decision["attributes"]
+        if attributes.get("observant_host.host.what") == "sink_down":
+            sink, _, why = str(attributes.get("observant_host.host.detail", "")).partition(": ")
+            if sink in down:
+                down[sink] = why
+    return down
 
 
 def _taken(config: HostConfig) -> Iterator[str]:
@@ -109,14 +144,22 @@ def judge(found: Pipeline) -> Iterator[Check]:
     """Every verdict about it."""
     yield from _record(found)
     yield from _otlp(found)
-    if found.metrics == "":
-        yield Check("ok", "metrics", "the running host serves them")
-    elif found.metrics is not None:
-        text = f"the running host serves no metrics: {found.metrics}"
-        yield Check("failed", "metrics", text, None, "look at its log; restart it")
+    if found.running is not None:
+        yield from _of_host(found.running)
     for address in found.taken:
         fix = "stop what listens there, or choose another address ([service] listen, --listen)"
         yield Check("failed", "port", f"cannot listen on {address}", None, fix)
+
+
+def _of_host(running: Running) -> Iterator[Check]:
+    if running.metrics:
+        text = f"the running host serves no metrics: {running.metrics}"
+        yield Check("failed", "metrics", text, None, "look at its log; restart it")
+    else:
+        yield Check("ok", "metrics", "the running host serves them")
+    for sink, why in running.down.items():
+        text = f"the running host's sink `{sink}` takes nothing" + (f": {why}" if why else "")
+        yield Check("failed", "sink", text, None, MENDS.get(sink, "look at its log; restart it"))
 
 
 def _record(found: Pipeline) -> Iterator[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from observant_host.cli.doctor_checks import (
     all_checks,
     package_of,
 )
-from observant_host.cli.doctor_pipeline import Pipeline, judge
+from observant_host.cli.doctor_pipeline import MENDS, Pipeline, Running, judge
 from observant_host.cli.doctor_urls import look_at_urls
 from observant_host.config import (
     EraPolicy,
@@ -415,8 +416,8 @@ def test_the_collector_and_the_running_host_are_asked_by_their_sockets(tmp_path:
         ({"arrival": Arrival(record="No space left on device")}, "record", "failed", "No space"),
         ({"arrival": Arrival(otlp="")}, "span", "ok", "accepted"),
         ({"arrival": Arrival(otlp="no answer")}, "span", "failed", "no answer"),
-        ({"metrics": ""}, "metrics", "ok", "serves them"),
-        ({"metrics": "gone"}, "metrics", "failed", "gone"),
+        ({"running": Running()}, "metrics", "ok", "serves them"),
+        ({"running": Running("gone")}, "metrics", "failed", "gone"),
         ({"taken": ("127.0.0.1:1: in use",)}, "port", "failed", "cannot listen on 127.0.0.1:1"),
         ({"free_bytes": 2 << 30, "record_bytes": 1 << 30}, "disk", "ok", "2,048 MiB are free"),
         ({"free_bytes": 1 << 29, "record_bytes": 1 << 30}, "disk", "hint", "512 MiB are free"),
@@ -430,6 +431,22 @@ def test_each_finding_about_the_pipeline_has_its_verdict_and_a_fix(
     assert (one.check, one.result) == (check, result)
     assert said in one.finding
     assert bool(one.fix) == (result != "ok")
+
+
+def test_a_sink_that_is_down_is_named_with_its_reason_and_a_fix() -> None:
+    down = {"recorder": "No space left on device", "metric": ""}
+    _, *told = judge(Pipeline(arrival=Arrival(), running=Running(down=down)))
+    assert [(one.check, one.result, one.finding, one.fix) for one in told] == [
+        (
+            *("sink", "failed"),
+            "the running host's sink `recorder` takes nothing: No space left on device",
+            MENDS["recorder"],
+        ),
+        (
+            *("sink", "failed", "the running host's sink `metric` takes nothing"),
+            "look at its log; restart it",
+        ),
+    ]
 
 
 def test_nothing_is_said_of_what_is_not_asked_for() -> None:
@@ -470,6 +487,23 @@ async def test_a_running_host_is_asked_for_its_metrics(tmp_path: Path) -> None:
     assert code == 0, found
     assert of(found, "metrics") == [("ok", "the running host serves them")]
     assert of(found, "record") == [("ok", "a span was written and read back")]
+    assert of(found, "sink") == []
+
+
+async def test_a_running_host_whose_record_is_not_written_is_told(tmp_path: Path) -> None:
+    file_in(tmp_path).write_text(config_of(tmp_path, {"a": {"tools": "echo,die"}}))
+    record = tmp_path / "state" / "decisions"
+    async with running(tmp_path) as host:
+        shutil.rmtree(record)
+        record.write_text("in the way")
+        await host.call("a/die")
+        await host.until("host_lifecycle", what="sink_down")
+        code, out, _ = await command_line("doctor", "-c", str(file_in(tmp_path)), "--json")
+    found = json.loads(out)
+    assert code == 3
+    assert of(found, "sink") == [
+        ("failed", "the running host's sink `recorder` takes nothing: File exists")
+    ]
 
 
 def test_no_output_holds_a_secret(tmp_path: Path) -> None:
