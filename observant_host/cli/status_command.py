@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from observant_host.cli import series
 from observant_host.cli.options import (
     command,
     config_option,
@@ -18,8 +19,8 @@ from observant_host.cli.options import (
 from observant_host.cli.session import Session
 from observant_host.cli.watching import watched
 from observant_host.cli.words import era_of, evidence_line, moment
-from observant_host.decisions.words import ago
-from observant_host.errors import InvalidCall
+from observant_host.decisions.words import ago, counted
+from observant_host.errors import HostError, InvalidCall
 from observant_host.timing.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -64,20 +65,49 @@ def status(
     session = Session(screen, config)
 
     async def look(source: Source) -> None:
-        document = await source.servers()
-        show(screen, document, server, as_json=as_json)
-        if not watch:
-            return
-        async for document in watched(source):
-            if screen.live and not as_json:
+        async def shown(document: bytes, *, again: bool) -> None:
+            uses = "" if server is None or as_json else await used(source, server)
+            if again and screen.live and not as_json:
                 click.clear()
-            show(screen, document, server, as_json=as_json)
+            show(screen, document, server, as_json=as_json, uses=uses)
+
+        await shown(await source.servers(), again=False)
+        if watch:
+            async for document in watched(source):
+                await shown(document, again=True)
 
     session.ask(look, standalone=standalone, may_start=standalone)
 
 
-def show(screen: Screen, document: bytes, server: str | None, *, as_json: bool) -> None:
-    """Print the document of `status`, whole or of one server."""
+async def used(source: Source, server: str) -> str:
+    """What the processes of a server take, as the running host's metrics say; "" where they do not.
+    A host of our own has only just started them."""
+    from observant_host.service.client import HostClient
+
+    if not isinstance(source, HostClient):
+        return ""
+    try:
+        return usage(await source.metrics(), server)
+    except HostError:
+        return ""
+
+
+def usage(metrics: bytes, server: str) -> str:
+    """In words; "" for a server without processes of ours."""
+    names = ("peer_processes", "peer_resident_memory_bytes", "peer_open_fds")
+    values = [series.by_label(metrics, name, "peer").get(server) for name in names]
+    if None in values:
+        return ""
+    processes, resident, files = (int(value or 0) for value in values)
+    held = f"{resident / (1 << 20):,.0f} MiB of memory"
+    many = "1 process" if processes == 1 else f"{processes} processes"
+    return f"{held} in {many}, {counted(files, 'open file')}"
+
+
+def show(
+    screen: Screen, document: bytes, server: str | None, *, as_json: bool, uses: str = ""
+) -> None:
+    """Print the document of `status`, whole or of one server, which `uses` so much."""
     servers: list[dict[str, Any]] = msgspec.json.decode(document)["servers"]
     if server is not None:
         servers = [one for one in servers if one["name"] == server]
@@ -89,7 +119,7 @@ def show(screen: Screen, document: bytes, server: str | None, *, as_json: bool) 
     if as_json:
         screen.json({"servers": servers})
     elif server is not None:
-        whole(screen, servers[0])
+        whole(screen, servers[0], uses=uses)
     else:
         lines(screen, servers)
 
@@ -123,7 +153,7 @@ def addressed(name: str, sentence: str) -> str:
     return sentence if sentence.startswith(name) else f"{name}: {sentence}"
 
 
-def whole(screen: Screen, one: dict[str, Any]) -> None:
+def whole(screen: Screen, one: dict[str, Any], *, uses: str = "") -> None:
     """Everything about one server, in words."""
     info = one["server_info"] or {}
     facts = (
@@ -134,6 +164,7 @@ def whole(screen: Screen, one: dict[str, Any]) -> None:
         ("says it is", " ".join(str(info[key]) for key in ("name", "version") if key in info)),
         ("transport", one["transport"]),
         ("process", one["pid"] or ""),
+        ("uses", uses),
         ("life", one["generation"]),
         ("tools", one["tools"]),
         ("legacy allowed", "yes" if one["allow_legacy"] else "no"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
 
 from observant_host.cli.main import run
+from observant_host.cli.status_command import usage
 from tests.cli.serving import Serving, serving, stage_in
 
 
@@ -89,6 +91,15 @@ def test_status_of_one_server_shows_its_evidence(ask: Ask) -> None:
     assert "server/discover at 2026-07-28 -> an error that says nothing about the era" in ended.out
     assert "initialize" in ended.out
     assert "legacy allowed  yes" in ended.out
+
+
+def test_status_of_one_server_shows_what_its_processes_use(ask: Ask) -> None:
+    told = r"uses +\d+ MiB of memory in (1 process|\d+ processes), \d+ open files"
+    assert re.search(told, ask("status", "archive").out)
+
+
+def test_a_server_without_processes_of_ours_uses_nothing() -> None:
+    assert usage(b'observant_host_peer_processes{peer="other"} 1.0\n', "remote") == ""
 
 
 def test_status_of_an_unknown_server_says_so(ask: Ask) -> None:
