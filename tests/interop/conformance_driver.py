@@ -126,13 +126,15 @@ def run_all(
 def suite() -> list[str]:
     """The command line of the suite, on a node that it runs on."""
     folder = provisions.node_folder(HERE / "conformance")
-    modules = folder / "node_modules"
+    script = folder / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    return [str(node()), f"--require={folder / 'loopback.cjs'}", str(script)]
+
+
+def node() -> Path:
+    """The node that comes with the suite's packages: newer than many machines have."""
     machine = {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
-    return [
-        str(modules / f"node-linux-{machine}/bin/node"),
-        f"--require={folder / 'loopback.cjs'}",
-        str(modules / "@modelcontextprotocol/conformance/dist/index.js"),
-    ]
+    folder = provisions.node_folder(HERE / "conformance")
+    return folder / f"node_modules/node-linux-{machine}/bin/node"
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.interop import provisions
 from tests.interop.clients.told import FEATURES
+from tests.interop.conformance_driver import node
 from tests.interop.eleven import LEGACY, MODERN, SERVERS
 from tests.interop.endpoint import configuration, endpoint
 
@@ -32,18 +33,24 @@ def python(environment: str, script: str, *argv: str) -> dict[str, str]:
 
 
 def told(*argv: str, cwd: Path | None = None) -> dict[str, str]:
+    found: dict[str, str] = json.loads(ran(*argv, cwd=cwd).stdout.splitlines()[-1])
+    return found
+
+
+def ran(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A client's process that ended well; what it keeps, it keeps in the cache folder."""
+    home = {"HOME": str(provisions.cache_folder() / "home")}
     done = subprocess.run(
         argv,
         capture_output=True,
         text=True,
         timeout=CLIENT_LIMIT_S,
         cwd=cwd,
-        env={**os.environ, **provisions.launcher_environment()},
+        env={**os.environ, **provisions.launcher_environment(), **home},
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return done
 
 
 def sdk_2(mode: str) -> Callable[[str], dict[str, str]]:
@@ -62,6 +69,39 @@ def typescript(mode: str) -> Callable[[str], dict[str, str]]:
     return run
 
 
+def mcp_remote(url: str) -> dict[str, str]:
+    """The bridge for clients that only start processes, in front of the SDK's client."""
+    folder = provisions.node_folder(CLIENTS / "mcp_remote")
+    bridge = folder / "node_modules/mcp-remote/dist/proxy.js"
+    argv = ("node", str(bridge), url, "--transport", "http-only", "--allow-http")
+    return python("python_sdk_2", "python_sdk_2.py", "legacy", *argv)
+
+
+INSPECTED = {
+    "list": (("tools/list",), '"add"'),
+    "call": (("tools/call", "--tool-name", "add", "--tool-arg", "a=2", "b=3"), '"5"'),
+    "prompt": (
+        ("prompts/get", "--prompt-name", "welcome", "--prompt-args", "name=Ada"),
+        "Welcome Ada.",
+    ),
+    "resource": (("resources/read", "--uri", "memo://hello"), "a memo for all"),
+}
+"""What the Inspector's command line is asked, and a part of its answer."""
+
+
+def inspector(url: str) -> dict[str, str]:
+    """One process for each request. It does not tell which revision it came to."""
+    folder = provisions.node_folder(CLIENTS / "inspector")
+    script = folder / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+    row = {"version": ""}
+    for feature, (words, part) in INSPECTED.items():
+        done = ran(
+            *(str(node()), str(script), "--cli", url, "--transport", "http", "--method", *words)
+        )
+        row[feature] = "ok" if part in done.stdout else done.stdout + done.stderr
+    return row
+
+
 ALL = frozenset(FEATURES)
 RUNS: dict[str, tuple[Callable[[str], dict[str, str]], str, frozenset[str]]] = {
     "Python SDK 2, auto": (sdk_2("auto"), MODERN, ALL),
@@ -72,6 +112,17 @@ RUNS: dict[str, tuple[Callable[[str], dict[str, str]], str, frozenset[str]]] = {
     "TypeScript client 2, legacy": (typescript("legacy"), LEGACY, ALL),
     "fastmcp 4, auto": (fastmcp("auto"), MODERN, ALL),
     "fastmcp 4, legacy": (fastmcp("legacy"), LEGACY, ALL),
+    "mcp-remote": (mcp_remote, LEGACY, ALL),
+    "openai-agents": (
+        lambda url: python("openai_agents", "openai_agents.py", url),
+        MODERN,
+        ALL - {"progress", "cancel", "list change"},
+    ),
+    "langchain-mcp-adapters": (
+        lambda url: python("langchain_adapters", "langchain_adapters.py", url),
+        LEGACY,
+        ALL - {"cancel", "list change"},
+    ),
 }
 """How each is run, the revision it comes to speak, and what it has a way to use."""
 
