@@ -13,6 +13,7 @@ import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tests.support.agent import KEY, MODERN
 from tests.support.peers import scripted
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def serve_and_read(folder: Path, told: Told) -> None:
                 assert called.returncode == 0, called.stderr
                 assert exported.wait(20)
                 _knock(address)
+                _ask(address)
                 with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
                     told.read_metrics(answer.read().decode())
             finally:
@@ -89,6 +91,23 @@ def _knock(address: str) -> None:
     page = urllib.request.Request(f"{address}/readyz", headers={"Origin": "https://evil.example"})
     with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(page, timeout=10)
+
+
+def _ask(address: str) -> None:
+    """As an agent: for a prompt that no server has."""
+    meta = {f"{KEY}protocolVersion": MODERN, f"{KEY}clientCapabilities": {}}
+    params = {"name": "missing", "_meta": meta}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params}
+    said = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": "prompts/get",
+        "Mcp-Name": "missing",
+    }
+    agent = urllib.request.Request(f"{address}/mcp", json.dumps(asked).encode(), said)
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(agent, timeout=10)
 
 
 def _address(host: subprocess.Popen[str]) -> str:
