@@ -129,7 +129,10 @@ async def cancel(host: Served, request: web.Request, caller: Caller) -> web.Resp
     call_id = request.match_info["id"]
     mine = {one.id for one in host.calls_in_flight() if caller.slice.has_server(one.server)}
     if call_id not in mine:
-        raise InvalidCall(f"no call {call_id[:32]!r} is open", unknown=True)
+        raise InvalidCall(
+            f"no call {call_id[:32]!r} is open; `observant-host calls` lists those that are",
+            unknown=True,
+        )
     reason = request.query.get("reason", "")
     call = await host.cancel_call(call_id, principal=caller.principal, reason=reason)
     return taken(msgspec.json.encode(call))

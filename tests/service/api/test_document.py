@@ -141,6 +141,7 @@ async def test_a_call_is_seen_and_ended_and_its_caller_told(host: Host, tmp_path
         assert after["recent"][0]["outcome"] == "cancelled"
         status, _, document = await private.answer("DELETE", f"/calls/{call['id']}")
         assert (status, document["error"]["unknown"]) == (404, True)
+        assert "`observant-host calls` lists" in document["error"]["message"]
         acts = [one for one in host.recent_decisions() if one["name"] == "observant_host.operator"]
         assert [
             (one["attributes"]["observant_host.operator.verb"], one["server"]) for one in acts
