@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -219,9 +220,15 @@ _FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": 
 _ARGUMENT = {"name": "who", "value": "a"}
 
 
+def _stand_still() -> None:
+    """The loop, for longer than a machine under load makes it."""
+    time.sleep(1)
+
+
 async def _losses(host: Host, look: Any) -> None:
     """Calls whose server dies: those that may be repeated, and every reason why not."""
     call = host.call_tool
+    _stand_still()
     await call("stuck/stall")
     filling = asyncio.create_task(
         _fails(errors.Unavailable, call("stuck/echo", {"text": "x" * (1 << 20)}))
