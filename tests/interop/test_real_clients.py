@@ -90,7 +90,8 @@ INSPECTED = {
 
 
 def inspector(url: str) -> dict[str, str]:
-    """One process for each request. It does not tell which revision it came to."""
+    """One process for each request. It does not tell which revision it came to. (Its lock is
+    without an optional package for Windows that is not in every mirror.)"""
     folder = provisions.node_folder(CLIENTS / "inspector")
     script = folder / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
     row = {"version": ""}
@@ -112,6 +113,7 @@ RUNS: dict[str, tuple[Callable[[str], dict[str, str]], str, frozenset[str]]] = {
     "TypeScript client 2, legacy": (typescript("legacy"), LEGACY, ALL),
     "fastmcp 4, auto": (fastmcp("auto"), MODERN, ALL),
     "fastmcp 4, legacy": (fastmcp("legacy"), LEGACY, ALL),
+    "MCP Inspector 2, --cli": (inspector, "", frozenset(INSPECTED)),
     "mcp-remote": (mcp_remote, LEGACY, ALL),
     "openai-agents": (
         lambda url: python("openai_agents", "openai_agents.py", url),
