@@ -47,6 +47,7 @@ def doctor(screen: Screen, *, everything: bool, as_json: bool, config: Path | No
     """Check everything that can be checked without starting a server, each with a fix.
 
     A span (`canary`) is sent through the record and to the collector, to see whether it arrives.
+    A running host is asked for its metrics, and which sinks of its telemetry take nothing.
     Exit code 3 if something failed.
     """
     checks = examine_machine(config)
