@@ -1,4 +1,4 @@
-"""What a scrape says of a peer: last ready now while it takes calls, and when it left after that."""
+"""What a scrape says of a peer: last ready now while it takes calls, and when it left after."""
 
 from __future__ import annotations
 
