@@ -3,6 +3,7 @@ tests that look at it is summed up at the end."""
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,10 @@ settings.register_profile(
     "any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any_machine")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # started in a shell's background: the children under test would inherit the deafness
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session: Any) -> None:

@@ -47,7 +47,7 @@ def chain(length: int) -> dict[str, Any]:
 def test_too_much_is_told_soon(schema: dict[str, Any], value: Any) -> None:
     began = time.process_time()
     assert not steps_within(schema, value, budget=FEW_STEPS)
-    assert time.process_time() - began < 2.0
+    assert time.process_time() - began < 20.0  # unbounded, the first alone would take hours
 
 
 @pytest.mark.parametrize(

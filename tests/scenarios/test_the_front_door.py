@@ -26,6 +26,7 @@ def test_the_public_api_is_small_and_lazy() -> None:
     assert set(observant_host.__all__) == {
         *("Host", "HttpServer", "StdioServer", "errors"),
         *("InputDeclined", "InputHandlers", "InputRequest", "LogMessage"),
+        *("AgentCall", "AgentEvent", "AgentRun", "run_agent"),
     }
     assert all(getattr(observant_host, name) for name in observant_host.__all__)
     assert observant_host.Host is Host

@@ -110,42 +110,44 @@ def by_public_key() -> str:
     )
 
 
-NOW = int(time.time())
-TOKENS = {
-    "right": (OURS.sign(), 200, ""),
-    "right, by RSA": (RSA.sign(), 200, ""),
-    "for several hosts": (OURS.sign(aud=["https://other.example", HERE]), 200, ""),
-    "within the leeway": (OURS.sign(exp=NOW - 5), 200, ""),
-    "wrong issuer": (OURS.sign(iss="https://evil.example"), 401, "issuer"),
-    "no issuer": (OURS.sign(iss=None), 401, "claims"),
-    "wrong audience": (OURS.sign(aud="https://other.example"), 401, "audience"),
-    "no audience": (OURS.sign(aud=None), 401, "claims"),
-    "expired": (OURS.sign(exp=NOW - 600), 401, "expired"),
-    "no expiry": (OURS.sign(exp=None), 401, "claims"),
-    "not yet": (OURS.sign(nbf=NOW + 600), 401, "not_before"),
-    "issued later": (OURS.sign(iat=NOW + 600), 401, "not_before"),
-    "unsigned": (unsigned(), 401, "algorithm"),
-    "signed with the public key": (by_public_key(), 401, "algorithm"),
-    "unknown key": (NEXT.sign(), 401, "key"),
-    "another's key of that name": (FOREIGN.sign(), 401, "signature"),
-    "key of another kind": (OURS.sign(headers={"kid": "rsa"}), 401, "form"),
-    "cut": (OURS.sign()[:-8], 401, "form"),
-    "no token": ("a.b.c", 401, "form"),
-    "nobody": (OURS.sign(sub=None), 401, "principal"),
-    "nobody by name": (OURS.sign(sub=""), 401, "principal"),
-    "other scope": (OURS.sign(scope="operate mcp"), 403, "scope"),
-    "scope as a list": (OURS.sign(scope=["read"]), 200, ""),
-    "no scope": (OURS.sign(scope=None), 403, "scope"),
-    "scope of no form": (OURS.sign(scope=7), 403, "scope"),
-    "a configured token": ("own-secret", 200, ""),
-    "too long": ("x" * 8000 + ".y.z", 401, "form"),
-}
+def tokens_and_answers() -> dict[str, tuple[str, int, str]]:
+    """Signed when they are used: a suite takes longer than a token's leeway."""
+    now = int(time.time())
+    return {
+        "right": (OURS.sign(), 200, ""),
+        "right, by RSA": (RSA.sign(), 200, ""),
+        "for several hosts": (OURS.sign(aud=["https://other.example", HERE]), 200, ""),
+        "within the leeway": (OURS.sign(exp=now - 5), 200, ""),
+        "wrong issuer": (OURS.sign(iss="https://evil.example"), 401, "issuer"),
+        "no issuer": (OURS.sign(iss=None), 401, "claims"),
+        "wrong audience": (OURS.sign(aud="https://other.example"), 401, "audience"),
+        "no audience": (OURS.sign(aud=None), 401, "claims"),
+        "expired": (OURS.sign(exp=now - 600), 401, "expired"),
+        "no expiry": (OURS.sign(exp=None), 401, "claims"),
+        "not yet": (OURS.sign(nbf=now + 600), 401, "not_before"),
+        "issued later": (OURS.sign(iat=now + 600), 401, "not_before"),
+        "unsigned": (unsigned(), 401, "algorithm"),
+        "signed with the public key": (by_public_key(), 401, "algorithm"),
+        "unknown key": (NEXT.sign(), 401, "key"),
+        "another's key of that name": (FOREIGN.sign(), 401, "signature"),
+        "key of another kind": (OURS.sign(headers={"kid": "rsa"}), 401, "form"),
+        "cut": (OURS.sign()[:-8], 401, "form"),
+        "no token": ("a.b.c", 401, "form"),
+        "nobody": (OURS.sign(sub=None), 401, "principal"),
+        "nobody by name": (OURS.sign(sub=""), 401, "principal"),
+        "other scope": (OURS.sign(scope="operate mcp"), 403, "scope"),
+        "scope as a list": (OURS.sign(scope=["read"]), 200, ""),
+        "no scope": (OURS.sign(scope=None), 403, "scope"),
+        "scope of no form": (OURS.sign(scope=7), 403, "scope"),
+        "a configured token": ("own-secret", 200, ""),
+        "too long": ("x" * 8000 + ".y.z", 401, "form"),
+    }
 
 
 async def test_each_token_gets_its_answer(tmp_path: Path) -> None:
     async with issued(tmp_path / "keys", OURS, RSA) as here:
         wrong = []
-        for what, (bearer, status, detail) in TOKENS.items():
+        for what, (bearer, status, detail) in tokens_and_answers().items():
             before = len(facts(here.told, AuthFailed))
             answer = await here.ask("GET", API, bearer=bearer)
             told = facts(here.told, AuthFailed)[before:]
