@@ -24,6 +24,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+SLOW_ROOMS = ("scenarios", "cli", "service", "supervision", "transports")
+"""They start processes and wait for them: begun first, so that no worker ends with them alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not set(SLOW_ROOMS).intersection(item.path.parts))
+
+
 def pytest_sessionfinish(session: Any) -> None:
     """A worker of pytest-xdist hands over what was sent in its tests."""
     handed = getattr(session.config, "workeroutput", None)
