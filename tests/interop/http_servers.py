@@ -56,7 +56,7 @@ def kinds() -> dict[str, Kind]:
     """Each by its name; installs what they need."""
     loopback = Path(__file__).parent / "conformance/loopback.cjs"
     npm = {"PORT": "PORT", "NODE_OPTIONS": f"--require={loopback}"}
-    everything = ("npx", "-y", f"@modelcontextprotocol/server-everything@{NPM}")
+    npx = ("npx", "-y", f"@modelcontextprotocol/server-everything@{NPM}")
     typescript = provisions.node_folder(SERVERS / "typescript_sdk_2") / "server.mjs"
     return {
         "python everything-server": everything("python_sdk_2"),
@@ -67,9 +67,9 @@ def kinds() -> dict[str, Kind]:
         "python-sdk-1 sse": Kind(
             argv=_own("python_sdk_1", "sse"), version=LEGACY, path="/sse", sse=True
         ),
-        "server-everything": Kind(argv=(*everything, "streamableHttp"), version=LEGACY, env=npm),
+        "server-everything": Kind(argv=(*npx, "streamableHttp"), version=LEGACY, env=npm),
         "server-everything sse": Kind(
-            argv=(*everything, "sse"), version=LEGACY, env=npm, path="/sse", sse=True
+            argv=(*npx, "sse"), version=LEGACY, env=npm, path="/sse", sse=True
         ),
     }
 
