@@ -1,4 +1,4 @@
-"""Clients on the official Python SDKs, over HTTP and stdio, alone and joining a host."""
+"""Official Python SDK clients that are asked during a call, over HTTP and joining a host."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def told_by(kind: str, *words: str) -> dict[str, Any]:
     python = await asyncio.to_thread(provisions.python_with, lock)
     process = await asyncio.create_subprocess_exec(
         str(python),
-        str(CLIENTS / f"{lock}.py"),
+        str(CLIENTS / f"{lock.replace('python', 'asked')}.py"),
         *first,
         *words,
         stdout=asyncio.subprocess.PIPE,
@@ -81,13 +81,8 @@ def command(path: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "observant_host", "stdio", "-c", str(path))
 
 
-@each_kind
-async def test_over_stdio_alone(tmp_path: Path, kind: str) -> None:
-    is_served(kind, await told_by(kind, *command(configured(tmp_path))))
-
-
-@each_kind
-async def test_over_stdio_joining_a_host(tmp_path: Path, kind: str) -> None:
+async def test_over_stdio_joining_a_host(tmp_path: Path) -> None:
+    kind = "2.x auto"
     path = configured(tmp_path)
     async with running(tmp_path) as host:
         before = (await host.servers())["files"]["pid"]
