@@ -44,9 +44,12 @@ class Stage:
     """`goto` opens a page of the console; `errors` are what the browser complained about."""
 
     def __init__(self, host: Host, base: str, page: Any) -> None:
+        from playwright.async_api import expect
+
         self.host, self.base, self.page = host, base, page
         self.errors: list[str] = []
         page.set_default_timeout(PATIENCE_S * 1000)
+        expect.set_options(timeout=PATIENCE_S * 1000)  # what is promised "at once" says so itself
         page.on("console", lambda said: said.type == "error" and self.errors.append(said.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
