@@ -59,7 +59,7 @@ def _chaos(given: argparse.Namespace) -> int:
     print(f"chaos with seed {given.seed} for {given.seconds:.0f} s …", flush=True)
     asyncio.run(run.run())
     print("\n".join(run.report))
-    return _told(run.failures)
+    return _told(run.failures + run.slow)
 
 
 def _told(failures: list[str]) -> int:
