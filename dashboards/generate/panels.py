@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -38,7 +39,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
+class Panel(ABC):
     """What every panel has. `thresholds`: (from this value on, colour), ascending."""
 
     title: str
@@ -53,8 +54,9 @@ class Panel:
     type = ""
     instant = False
 
+    @abstractmethod
     def options(self) -> Json:
-        raise NotImplementedError
+        """What only this kind of panel has."""
 
     def custom(self) -> Json:
         return {}

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from observant_host.decisions.acts import Act, Place, Ruling, Step, decide, is_over, place, sentence
 from observant_host.decisions.peer_states import Happened
-from observant_host.decisions.terms import Cause, PeerState, RestartReason, Trigger
+from observant_host.decisions.terms import Cause, RestartReason, Trigger
 from observant_host.supervision.between import Next
+from observant_host.supervision.peer_state import SERVING
 from observant_host.supervision.waking import Waking
 from observant_host.telemetry.vocabulary import OperatorAct
 from observant_host.timing.tasks import Signal, wait_any
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 60.0
 """The longest sleep until a ruling's time is over: the wall clock may be set meanwhile."""
-DRAIN_LOOK_S: Final = 0.05
-"""Between two looks at the calls that are still open: nothing on their path tells of it."""
-SERVING: Final = frozenset({PeerState.READY, PeerState.DEGRADED})
 
 
 class Acting(Waking):
@@ -127,7 +125,7 @@ class Acting(Waking):
     async def _switch_off(self, stop: Signal) -> None:
         """End the life, its open calls first where it is drained, and say so."""
         self._say_off()
-        await self._drain(stop)
+        await self._drained(self._around.drain_timeout_s(), stop, at_once=self._at_once)
         ruling = self.record.ruling
         await self._lives.end(sentence(ruling) if ruling is not None else "it was switched off")
         self._forget_failures()
@@ -145,15 +143,6 @@ class Acting(Waking):
             detail=f"{sentence(ruling)}{open_calls}; `observant-host enable {self.server.name}` "
             "starts it",
         )
-
-    async def _drain(self, stop: Signal) -> None:
-        """Until its open calls are over, drain_timeout_s is, or somebody wants it off at once."""
-        clock, life = self._around.clock, self.record.life
-        until = clock.monotonic() + self._around.drain_timeout_s()
-        while life is not None and self.peer.gate.in_flight and not self._at_once():
-            left = until - clock.monotonic()
-            if left <= 0 or await wait_any(clock, min(left, DRAIN_LOOK_S), stop, life.end_signal):
-                return
 
     def _at_once(self) -> bool:
         ruling = self.record.ruling

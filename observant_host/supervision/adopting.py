@@ -7,6 +7,7 @@ the new configuration. Both work at any moment, also between lives and in the mi
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -23,7 +24,7 @@ from observant_host.supervision.peer_state import SERVING
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from observant_host.supervision.rounds import Rounds
     from observant_host.supervision.surroundings import Surroundings
@@ -33,6 +34,10 @@ LOOK_S: Final = 0.05
 """Between two looks at the calls that are still open: nothing on their path tells of it."""
 
 ANEW: Final = "its configuration changed"
+
+
+def _never() -> bool:
+    return False
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -58,9 +63,9 @@ class Adopting(Calling):
         self._wanted: Wanted | None = None
         self._asked_anew = Signal()
 
+    @abstractmethod
     def _restart(self, why: RestartReason | None, end: End | None, *, uptime_s: float) -> Next:
         """Report the end of a life."""
-        raise NotImplementedError
 
     # From outside
 
@@ -155,10 +160,13 @@ class Adopting(Calling):
             return f"{why}; it is started again now"
         return f"{why}; it is started again when its {open_calls} open calls are over"
 
-    async def _drained(self, drain_s: float, stop: Signal) -> None:
+    async def _drained(
+        self, drain_s: float, stop: Signal, *, at_once: Callable[[], bool] = _never
+    ) -> None:
+        """Until its open calls are over, `drain_s` is, or somebody wants it `at_once`."""
         clock, life = self._around.clock, self.record.life
         until = clock.monotonic() + drain_s
-        while life is not None and self.peer.gate.in_flight:
+        while life is not None and self.peer.gate.in_flight and not at_once():
             left = until - clock.monotonic()
             if left <= 0 or await wait_any(clock, min(left, LOOK_S), stop, life.end_signal):
                 return

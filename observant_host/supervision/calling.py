@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from observant_host.supervision.surroundings import Surroundings
 
 
-class Calling:
+class Calling(ABC):
     """The calling half of a supervisor; serves the router as a RoutedPeer."""
 
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
@@ -48,9 +49,9 @@ class Calling:
         self._trail = Trail()
 
     @property
+    @abstractmethod
     def done(self) -> bool:
         """Whether it will never be routable again."""
-        raise NotImplementedError
 
     @property
     def status(self) -> PeerStatus:
