@@ -1,4 +1,4 @@
-"""Real child processes for the transport tests; none of them outlives its test."""
+"""Real child processes and connections for the transport tests; none outlives its test."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from observant_host.transports.child import StartGate
 from observant_host.transports.stdio import StdioTransport
 from tests.support.peers import program
 from tests.support.processes import eventually, group_members, living, open_fds, state_of
+from tests.transports.http_subjects import Making
 from tests.transports.suite import SkippingClock, stuck
 
 if TYPE_CHECKING:
@@ -68,6 +69,16 @@ async def subject() -> AsyncIterator[StdioSubject]:
     assert [state_of(pid) for pid in groups] == ["" for _ in groups]  # reaped, no zombie
     await eventually(lambda: not any(living(group_members(pgid)) for pgid in groups), within=2)
     assert open_fds() - before == set()
+
+
+@pytest.fixture
+async def making() -> AsyncIterator[Making]:
+    """Of HTTP transports, closed with the test."""
+    making = Making()
+    with blockbuster_ctx("observant_host"):
+        yield making
+        for transport in making.made:
+            await transport.close()
 
 
 @pytest.fixture(scope="session")

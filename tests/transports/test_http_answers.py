@@ -9,7 +9,6 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 
 from observant_host.errors import HttpFailure
 from observant_host.transports.base import Answering
@@ -18,20 +17,11 @@ from tests.transports.http_subjects import Fixed, Making, modern, note
 from tests.transports.suite import FAR, opened
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from tests.support.receivers import Recorder
 
 MAX = 1 << 20
-
-
-@pytest.fixture
-async def making() -> AsyncIterator[Making]:
-    making = Making()
-    with blockbuster_ctx("observant_host"):
-        yield making
-        for transport in making.made:
-            await transport.close()
 
 
 async def asked(

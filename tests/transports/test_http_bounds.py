@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 
 from observant_host.errors import HttpFailure, QueueFull, TransportClosed, TransportError
 from observant_host.transports.web.connections import is_quiet
@@ -15,18 +14,6 @@ from tests.support.http_peer import Exchange, HttpPeer
 from tests.support.receivers import Recorder
 from tests.transports.http_subjects import Fixed, Making, modern, note
 from tests.transports.suite import FAR, opened
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-
-@pytest.fixture
-async def making() -> AsyncIterator[Making]:
-    making = Making()
-    with blockbuster_ctx("observant_host"):
-        yield making
-        for transport in making.made:
-            await transport.close()
 
 
 async def silent(exchange: Exchange) -> None:

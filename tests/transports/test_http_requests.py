@@ -8,7 +8,6 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 
 from observant_host.errors import HttpFailure, TransportError
 from tests.support.http_peer import Exchange, HttpPeer, answer, refusing_port
@@ -17,19 +16,10 @@ from tests.transports.http_subjects import MODERN, Fixed, Making, legacy, modern
 from tests.transports.suite import FAR, opened
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.receivers import Recorder
-
-
-@pytest.fixture
-async def making() -> AsyncIterator[Making]:
-    making = Making()
-    with blockbuster_ctx("observant_host"):
-        yield making
-        for transport in making.made:
-            await transport.close()
 
 
 async def lost(recorder: Any, request_id: int) -> HttpFailure:

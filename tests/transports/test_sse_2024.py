@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 
 from observant_host.errors import HttpFailure, TransportClosed, TransportError
 from tests.support.http_peer import Exchange, HttpPeer, answer, refusing_port
@@ -15,18 +14,9 @@ from tests.transports.http_subjects import Fixed, Making, legacy, note
 from tests.transports.suite import FAR, opened
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
 ENDPOINT = b"event: endpoint\ndata: /messages?session=1\n\n"
-
-
-@pytest.fixture
-async def making() -> AsyncIterator[Making]:
-    making = Making()
-    with blockbuster_ctx("observant_host"):
-        yield making
-        for transport in making.made:
-            await transport.close()
 
 
 class Server:
