@@ -41,10 +41,11 @@ listen = "127.0.0.1:0"
 [telemetry]
 {telemetry}
 [servers.p0]
-command = {command}
-args = {args}
+{server}
 {more}
 """
+LOAD = Path(__file__).with_name("load.py")
+"""Run by its path: an interpreter with a faster event loop need not have what we have."""
 
 
 class Subject(NamedTuple):
@@ -62,21 +63,22 @@ def gateway(
     profile: str,
     *,
     server: Sequence[str] = (),
+    url: str = "",
     tool: str = "echo",
     more: str = "",
     token: str | None = None,
 ) -> Iterator[Subject]:
-    """`observant-host run` before one stdio server, with a telemetry profile of PROFILES. `more` is
-    further configuration."""
+    """`observant-host run` before one stdio server, or the one at `url`, with a telemetry profile
+    of PROFILES or lines of its own. `more` is further configuration."""
     command, *args = server or scripted(tools=tool)
+    stdio = f"command = {json.dumps(command)}\nargs = {json.dumps(args)}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "observant-host.toml"
         path.write_text(
             CONFIG.format(
                 state=Path(folder) / "state",
                 telemetry=PROFILES.get(profile, profile),
-                command=json.dumps(command),
-                args=json.dumps(args),
+                server=f"url = {json.dumps(url)}" if url else stdio,
                 more=more,
             ),
             encoding="utf-8",
@@ -105,13 +107,20 @@ def beside(name: str, argv: Sequence[str] = (), *, tool: str = "echo") -> Iterat
 
 
 def measured(
-    subject: Subject, *, calls: int, closed: int = 16, rate: float = 0.0, warm: int = 200
+    subject: Subject,
+    *,
+    calls: int,
+    closed: int = 16,
+    rate: float = 0.0,
+    warm: int = 200,
+    python: str = sys.executable,
 ) -> dict[str, Any]:
-    """Of `tests.bench.load`, and "cpu_us": CPU of the subject's process for each call."""
+    """Of `tests.bench.load`, and "cpu_us": CPU of the subject's process for each call. `python`
+    runs the load."""
     if warm:
-        _load(subject, calls=warm, closed=closed, rate=0.0)
+        _load(subject, calls=warm, closed=closed, rate=0.0, python=python)
     before = cpu_ns(subject.pid)
-    told = _load(subject, calls=calls, closed=closed, rate=rate)
+    told = _load(subject, calls=calls, closed=closed, rate=rate, python=python)
     return {**told, "cpu_us": round((cpu_ns(subject.pid) - before) / calls / 1000, 1)}
 
 
@@ -123,8 +132,8 @@ def cpu_ns(pid: int) -> int:
     )
 
 
-def _load(subject: Subject, *, calls: int, closed: int, rate: float) -> dict[str, Any]:
-    argv = [sys.executable, "-m", "tests.bench.load", subject.url, "--tool", subject.tool]
+def _load(subject: Subject, *, calls: int, closed: int, rate: float, python: str) -> dict[str, Any]:
+    argv = [python, str(LOAD), subject.url, "--tool", subject.tool]
     argv += ["--calls", str(calls), "--closed", str(closed), "--rate", str(rate)]
     argv += ["--token", subject.token] if subject.token else []
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
