@@ -168,9 +168,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=4000)
     given = parser.parse_args()
     request = request_of(given.url, given.tool, token=given.token)
-    with contextlib.suppress(
-        ImportError
-    ):  # the load is not what is measured: as light as it can be
+    with contextlib.suppress(ImportError):  # not what is measured: as light as it can be
         import uvloop
 
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
