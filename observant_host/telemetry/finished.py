@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
@@ -18,6 +18,8 @@ from observant_host.telemetry.rules import (
 from observant_host.telemetry.vocabulary import Fact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from observant_host.telemetry.rules import Rule
 
 
@@ -41,6 +43,16 @@ class Finished(msgspec.Struct):
     inner_ns: int = 0
     handle: object | None = None
     known: dict[str, Value] | None = None
+
+    @property
+    def given(self) -> Fact:
+        """The fact; see `Measured`."""
+        return self.fact
+
+    @property
+    def queued_s(self) -> float:
+        """How long a call stood in line; see `Measured`."""
+        return getattr(self.fact, "queued_ms", 0.0) / 1000
 
     @property
     def rule(self) -> Rule:
@@ -74,6 +86,45 @@ class Sink(Protocol):
         """Whether facts of this kind are its business at all; asked once a kind."""
 
     def emit(self, done: Finished) -> None: ...
+
+
+class Measured(Protocol):
+    """What is measured: a moment, or work that has just ended. `given` is the fact as it was when
+    that began, which costs nothing; `fact` has what was noted since."""
+
+    @property
+    def given(self) -> Fact: ...
+    @property
+    def fact(self) -> Fact: ...
+    @property
+    def context(self) -> TraceContext: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def error_type(self) -> str | None: ...
+    @property
+    def duration_ns(self) -> int: ...
+    @property
+    def inner_ns(self) -> int: ...
+    @property
+    def queued_s(self) -> float: ...
+
+
+@runtime_checkable
+class Meter(Protocol):
+    """A sink that only measures: it is given the work itself, and keeps nothing of it."""
+
+    def meter(self, kind: type[Fact]) -> Callable[[Measured], None] | None:
+        """What takes facts of this kind; None: they go to `emit`. Asked once a kind."""
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A sink that has nothing to do with most of what it wants."""
+
+    def passes_over(self, kind: type[Fact]) -> bool:
+        """Whether work of this kind that ended well, and has no span, is none of its business.
+        Asked once a kind."""
 
 
 class Starter(Protocol):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from observant_host.telemetry.finished import Choosy, Meter
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from observant_host.telemetry.finished import Finished, Sink
+    from observant_host.telemetry.finished import Finished, Measured, Sink
     from observant_host.telemetry.vocabulary import Fact
 
 FIRST_WAIT_S: Final = 1.0
@@ -43,9 +45,30 @@ class Guarded:
     def wants(self, kind: type[Fact]) -> bool:
         return self._sink.wants(kind)
 
+    def passes_over(self, kind: type[Fact]) -> bool:
+        return isinstance(self._sink, Choosy) and self._sink.passes_over(kind)
+
+    def meter(self, kind: type[Fact]) -> Callable[[Measured], None] | None:
+        """The sink's own, guarded as `emit` is."""
+        inner = self._sink.meter(kind) if isinstance(self._sink, Meter) else None
+        if inner is None:
+            return None
+
+        def guarded(done: Measured) -> None:
+            if self._wait and self._resting():
+                return
+            try:
+                inner(done)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the caller's work goes on
+                self._failed(error)
+            else:
+                if self._wait:
+                    self._is_back()
+
+        return guarded
+
     def emit(self, done: Finished) -> None:
-        if self._wait and self._monotonic() < self._until:
-            self.skipped += 1
+        if self._wait and self._resting():
             return
         try:
             self._sink.emit(done)
@@ -53,8 +76,16 @@ class Guarded:
             self._failed(error)
         else:
             if self._wait:
-                self._wait = 0.0
-                self._changed(self.name, True, None)
+                self._is_back()
+
+    def _resting(self) -> bool:
+        resting = self._monotonic() < self._until
+        self.skipped += resting
+        return resting
+
+    def _is_back(self) -> None:
+        self._wait = 0.0
+        self._changed(self.name, True, None)
 
     def _failed(self, error: Exception) -> None:
         was_up = self.up

@@ -57,6 +57,9 @@ class LogSink:
     def wants(self, kind: type[Fact]) -> bool:
         return RULES[kind].log is not None
 
+    def passes_over(self, kind: type[Fact]) -> bool:
+        return not RULES[kind].log_ok
+
     def emit(self, done: Finished) -> None:
         rule = rule_of(done.fact)
         if rule.log is None or (not rule.log_ok and done.outcome == "ok"):

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from observant_host.telemetry import vocabulary as v
+from observant_host.telemetry.call_series import CallSeries
 from observant_host.telemetry.children import Children
 from observant_host.telemetry.label_values import AUTH_FAILURES, ERROR_TYPES, METHODS, NOISE
 from observant_host.telemetry.metric_list import (
     METRICS,
-    NO_PEER,
     OTHER,
-    OTHER_TOOL,
     PREFIX,
-    TOOL_BUDGET,
 )
 from observant_host.telemetry.render import Renderer
 from observant_host.telemetry.scrape import ScrapeCollector, SelfReport
@@ -28,24 +26,17 @@ from observant_host.telemetry.scrape import ScrapeCollector, SelfReport
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from observant_host.telemetry.finished import Finished
+    from observant_host.telemetry.finished import Finished, Measured
 
 _NS: Final = 1e-9
 _KNOWN_METHODS: Final = frozenset(METHODS)
 _KNOWN_ERRORS: Final = frozenset(ERROR_TYPES)
 _KNOWN_NOISE: Final = frozenset(NOISE)
 
-_CALLS: Final = PREFIX + "calls_total"
-_CALL_DURATION: Final = PREFIX + "call_duration_seconds"
-_OVERHEAD: Final = PREFIX + "overhead_seconds"
-_TOOL_CALLS: Final = PREFIX + "tool_calls_total"
-_TOOL_DURATION: Final = PREFIX + "tool_duration_seconds"
 _OPERATION: Final = "mcp_client_operation_duration_seconds"
 _SERVED: Final = "mcp_server_operation_duration_seconds"
-_ATTEMPTS: Final = PREFIX + "attempts_total"
 _HTTP: Final = PREFIX + "http_requests_total"
 _AUTH_FAILURES: Final = PREFIX + "auth_failures_total"
-_OVERFLOW: Final = PREFIX + "label_overflow_total"
 EXPECTED_CODES: Final = ("200", "500", "503")
 """Of the MCP endpoint: series that alerts read exist at 0 from the start."""
 
@@ -63,15 +54,13 @@ class MetricSink:
         self.registry.register(self._scrape)
         ProcessCollector(registry=self.registry)
         self._renderer = Renderer(self.registry, self._scrape)
-        self._tools: dict[tuple[str, str], str] = {}
+        self._calls = CallSeries(self._children)
         for reason in AUTH_FAILURES:
             self._children.series(_AUTH_FAILURES, reason)
         for code in EXPECTED_CODES:
             self._children.series(_HTTP, "/mcp", code)
         self._children.series(PREFIX + "build_info", version, platform.python_version()).set(1)
         self._handlers: Final[dict[type[v.Fact], Callable[[Any, Finished], None]]] = {
-            v.RoutedCall: self._call,
-            v.Request: self._request,
             v.NorthboundRequest: self._northbound,
             v.ListenOpen: self._listen,
             v.GapHealed: self._gap,
@@ -90,12 +79,23 @@ class MetricSink:
             v.ConfigLoaded: self._config,
             v.CatalogueRefresh: self._catalogue,
         }
+        self._meters: Final[dict[type[v.Fact], Callable[[Measured], None]]] = {
+            v.RoutedCall: self._calls.call,
+            v.Request: self._request,
+        }
 
     def wants(self, kind: type[v.Fact]) -> bool:
-        return kind in self._handlers
+        return kind in self._handlers or kind in self._meters
+
+    def meter(self, kind: type[v.Fact]) -> Callable[[Measured], None] | None:
+        """What is on the path of every call is measured as it stands; see `Meter`."""
+        return self._meters.get(kind)
 
     def emit(self, done: Finished) -> None:
-        self._handlers[type(done.fact)](done.fact, done)
+        if (meter := self._meters.get(type(done.fact))) is not None:
+            meter(done)
+        else:
+            self._handlers[type(done.fact)](done.fact, done)
 
     def level(self, fact: v.PeerLevel | v.HostLevel, value: float) -> None:
         """Set a gauge, or observe a histogram. An unknown name is a bug: KeyError."""
@@ -114,8 +114,7 @@ class MetricSink:
     def peer_forgotten(self, peer: str) -> None:
         self._children.forget(peer)
         self._scrape.forget(peer)
-        for key in [key for key in self._tools if key[0] == peer]:
-            del self._tools[key]
+        self._calls.forget(peer)
 
     def watch_peers(self, snapshot: Callable[[], Sequence[v.PeerSnapshot]]) -> None:
         self._scrape.watch(snapshot)
@@ -128,36 +127,13 @@ class MetricSink:
 
     # Facts
 
-    def _call(self, fact: v.RoutedCall, done: Finished) -> None:
-        peer = fact.peer or NO_PEER
-        series = self._children.series
-        seconds = done.duration_ns * _NS
-        context = done.context
-        fault = fact.fault if done.outcome not in ("ok", "tool_error") else "none"
-        series(_CALLS, peer, done.outcome, fault).inc(context)
-        series(_CALL_DURATION, peer).observe(seconds, context)
-        if done.inner_ns:
-            queued = fact.queued_ms / 1000
-            own = max(0.0, seconds - done.inner_ns * _NS - queued)
-            series(_OVERHEAD, "host").observe(own, context)
-            series(_OVERHEAD, "queue").observe(queued, context)
-        if fact.local_name and fact.method == "tools/call":
-            tool = self._tool(peer, fact.local_name)
-            series(_TOOL_CALLS, peer, tool, done.outcome).inc()
-            series(_TOOL_DURATION, peer, tool).observe(seconds)
-
-    def _request(self, fact: v.Request, done: Finished) -> None:
-        method = fact.method if fact.method in _KNOWN_METHODS else OTHER
-        error = done.error_type or ""
-        if error not in _KNOWN_ERRORS:
-            error = OTHER
-        series = self._children.series
-        seconds = done.duration_ns * _NS
-        series(_OPERATION, method, fact.era, error).observe(seconds, done.context)
-        if fact.purpose == "call":
-            series(_ATTEMPTS, fact.peer).inc()
-        elif fact.probe_outcome is not None:
-            self._probe(fact, fact.probe_outcome, done)
+    def _request(self, done: Measured) -> None:
+        self._calls.request(done)
+        given = done.given
+        if isinstance(given, v.Request) and given.purpose != "call":
+            fact = done.fact
+            if isinstance(fact, v.Request) and fact.probe_outcome is not None:
+                self._probe(fact, fact.probe_outcome, done)
 
     def _northbound(self, fact: v.NorthboundRequest, done: Finished) -> None:
         method = fact.method if fact.method in _KNOWN_METHODS else OTHER
@@ -179,7 +155,7 @@ class MetricSink:
     def _gap(self, fact: v.GapHealed, done: Finished) -> None:
         self._children.series(PREFIX + "subscription_gap_seconds_total", fact.peer).add(fact.gap_s)
 
-    def _probe(self, fact: v.Request, outcome: str, done: Finished) -> None:
+    def _probe(self, fact: v.Request, outcome: str, done: Measured) -> None:
         if fact.method == "initialize":
             series = self._children.series(PREFIX + "legacy_probes_total", fact.peer, outcome)
             series.inc(done.context)
@@ -247,13 +223,3 @@ class MetricSink:
     def _catalogue(self, fact: v.CatalogueRefresh, done: Finished) -> None:
         if fact.digest:
             self._scrape.level(PREFIX + "catalogue_info", fact.digest, 1)
-
-    def _tool(self, peer: str, tool: str) -> str:
-        """The tool's label: its own while the budget lasts, then the catch-all."""
-        key = (peer, tool)
-        if (label := self._tools.get(key)) is None:
-            if len(self._tools) >= TOOL_BUDGET:
-                self._children.series(_OVERFLOW, _TOOL_CALLS).inc()
-                return OTHER_TOOL
-            label = self._tools[key] = tool
-        return label

@@ -96,6 +96,10 @@ class SpanSink:
     def wants(self, kind: type[Fact]) -> bool:
         return RULES[kind].span is not None
 
+    def passes_over(self, kind: type[Fact]) -> bool:
+        """Without a span it has nothing to end."""
+        return True
+
     def emit(self, done: Finished) -> None:
         span = done.handle
         if not isinstance(span, trace.Span) or not span.is_recording():

@@ -78,3 +78,31 @@ def test_a_sink_that_works_again_is_up_again() -> None:
     assert guard.up
     assert sink.asked == 3
     assert changes == [("log", False), ("log", True)]
+
+
+class Measuring(Broken):
+    """Is given work as it stands, as metrics are."""
+
+    name = "metric"
+
+    def meter(self, kind: object) -> Any:
+        return self.emit
+
+
+def test_a_sink_that_measures_is_guarded_in_the_same_way() -> None:
+    now = [0.0]
+    changes: list[tuple[str, bool]] = []
+    sink = Measuring()
+    guard = Guarded(
+        sink, changed=lambda name, up, _: changes.append((name, up)), monotonic=lambda: now[0]
+    )
+    telemetry = Telemetry(starter=OwnIds(), sinks=[guard])
+    tell(telemetry)
+    tell(telemetry)
+    assert (sink.asked, guard.skipped) == (1, 2)
+    sink.broken = False
+    now[0] = 1.5
+    tell(telemetry)
+    tell(telemetry)
+    assert (sink.asked, guard.up) == (3, True)
+    assert changes == [("metric", False), ("metric", True)]

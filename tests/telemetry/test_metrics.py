@@ -337,3 +337,16 @@ async def test_promtool_has_nothing_to_say(
     text = await text_of(sink)
     result = await asyncio.to_thread(promtool, re.sub(r"(?m)^.*process_.*\n", "", text))
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+async def test_calls_of_a_peer_that_was_forgotten_begin_series_anew() -> None:
+    telemetry, sink = make()
+    call(telemetry)
+    call(telemetry, peer="b")
+    telemetry.peer_forgotten("a")
+    call(telemetry)
+    call(telemetry, peer="b")
+    text = await text_of(sink)
+    assert value(text, 'observant_host_calls_total{fault="none",outcome="ok",peer="a"}') == 1
+    assert value(text, 'observant_host_calls_total{fault="none",outcome="ok",peer="b"}') == 2
+    assert value(text, 'observant_host_tool_calls_total{outcome="ok",peer="a",tool="x"}') == 1
