@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from observant_host.errors import CallTimeout, RateLimited, Unavailable
 from observant_host.peers.lanes import Lanes
-from observant_host.timing.deadline import DeadlinePassed, deadline
+from observant_host.telemetry.vocabulary import DeadlineExpired
+from observant_host.timing.deadline import DeadlinePassed, Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +48,8 @@ class Gate:
         self._telemetry = telemetry
         self._clock = clock
         self._line: Lanes[str | None, asyncio.Future[None]] = Lanes()
+        self._until: dict[asyncio.Future[None], float] = {}
+        self._sweep = Sweep(clock, self._overdue)
         self._room = max_in_flight
         self._paused_until = -math.inf
         self._timer: Timer | None = None
@@ -82,18 +85,13 @@ class Gate:
             return
         place = self._take_place(principal)
         began = self._clock.monotonic()
+        self._until[place] = until = began + most_s
+        self._sweep.arm(until)  # a scope for each would cost more than the call
         try:
-            async with deadline(
-                most_s,
-                scope="queue",
-                peer=self._peer,
-                telemetry=self._telemetry,
-                method=method,
-                clock=self._clock,
-            ):
-                await place
+            await place
         except DeadlinePassed as passed:
             self._give_up(principal, place)
+            self._count(most_s, self._clock.monotonic() - began, method)
             raise CallTimeout(
                 f"the call waited for one of {self._max_in_flight} places of {self._peer} "
                 "until its time was over",
@@ -105,6 +103,9 @@ class Gate:
             self._give_up(principal, place)
             raise
         finally:
+            del self._until[place]
+            if not self._until:
+                self._sweep.close()
             self._telemetry.waited(self._clock.monotonic() - began)
 
     def leave(self) -> None:
@@ -151,6 +152,25 @@ class Gate:
         self._paused_until = -math.inf
         self._unwatch()
         self._admit()
+
+    def _overdue(self, now: float) -> float | None:
+        """End the waits whose time is over; returns when the next is."""
+        open_ones = [(until, place) for place, until in self._until.items() if not place.done()]
+        for until, place in open_ones:
+            if until <= now:
+                place.set_exception(DeadlinePassed(scope="queue", budget_s=0.0, elapsed_s=0.0))
+        return min((until for until, _ in open_ones if until > now), default=None)
+
+    def _count(self, budget_s: float, elapsed_s: float, method: str) -> None:
+        self._telemetry.count(
+            DeadlineExpired(
+                peer=self._peer,
+                scope="queue",
+                budget_ms=budget_s * 1000,
+                elapsed_ms=elapsed_s * 1000,
+                method=method,
+            )
+        )
 
     def _watch(self) -> None:
         """A timer runs only while somebody waits for the end of a pause."""

@@ -270,3 +270,24 @@ async def test_places_that_are_added_go_to_those_who_wait_and_fewer_hold_from_th
     await clock.settle()
     assert waiting[2].done()
     assert not one.try_enter()
+
+
+async def test_each_in_line_waits_no_longer_than_its_own_time() -> None:
+    clock = ManualClock()
+    one, told = gate(clock, queue_timeout_s=60.0)
+    assert one.try_enter()
+    late, early, longest = wait(one, 5.0), wait(one, 2.0), wait(one, 30.0)
+    await clock.settle()
+    await clock.advance(2.5)
+    assert (early.done(), late.done(), longest.done()) == (True, False, False)
+    await clock.advance(3.0)
+    assert (late.done(), longest.done()) == (True, False)
+    one.leave()
+    await longest
+    budgets = [done.fact.budget_ms for done in told if isinstance(done.fact, DeadlineExpired)]
+    assert budgets == [2000, 5000]
+    with pytest.raises(CallTimeout):
+        await early
+    with pytest.raises(CallTimeout):
+        await late
+    assert clock.waiting == 0
