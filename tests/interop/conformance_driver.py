@@ -68,6 +68,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return "CLIENT-ERROR" if self.code else "PASS"
 
     @property
+    def failed(self) -> bool:
+        """Some check failed: warnings are left out."""
+        return any(check["status"] == "FAILURE" for check in self.checks or ())
+
+    @property
     def passed(self) -> int:
         return sum(check["status"] == "SUCCESS" for check in self.checks or ())
 

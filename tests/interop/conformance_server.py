@@ -2,7 +2,7 @@
 
 python -m tests.interop.conformance_server REVISION [URL] [--server-from SDK]
 
-Without a URL: against the everything-server of an SDK, directly and through a running host, side by
+Without a URL: against an everything-server on an SDK, directly and through a running host, side by
 side. A scenario passes only where something was checked and nothing failed or warned.
 """
 
@@ -26,7 +26,7 @@ SUITE_LIMIT_S = 240
 """A run takes 4 s against a server, 8 s through a host, several times that on a busy machine."""
 
 OPTIONAL = ("tasks-", "sep-2640-")
-"""Scenarios of extensions, which neither server has."""
+"""Scenarios of extensions, which no server here has."""
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -46,8 +46,17 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 def judged(url: str, revision: str, out: Path) -> dict[str, Outcome]:
-    """Each scenario that exists at a revision, by its name."""
-    command = (*suite(), "server", f"--url={url}", "--suite=all", f"--spec-version={revision}")
+    """Each scenario that exists at a revision, by its name. What only warned did not come within a
+    second or two, which a busy machine may need: it is run once more, alone."""
+    found = _run(url, revision, out / "all", "--suite=all")
+    for name, one in found.items():
+        if one.verdict == "FAIL" and not one.failed:
+            found |= _run(url, revision, out / name, f"--scenario={name}")
+    return {name: one for name, one in found.items() if not name.startswith(OPTIONAL)}
+
+
+def _run(url: str, revision: str, out: Path, which: str) -> dict[str, Outcome]:
+    command = (*suite(), "server", f"--url={url}", which, f"--spec-version={revision}")
     done = subprocess.run(
         (*command, "-o", str(out)),
         capture_output=True,
@@ -61,7 +70,7 @@ def judged(url: str, revision: str, out: Path) -> dict[str, Outcome]:
         checks = json.loads(path.read_text())
         found[name] = Outcome(scenario=name, code=0, checks=checks, said="")
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
-    return {name: one for name, one in found.items() if not name.startswith(OPTIONAL)}
+    return found
 
 
 def side_by_side(folder: Path, revision: str, sdk: str = "python_sdk_2") -> dict[str, Pair]:

@@ -98,11 +98,17 @@ def serving(kind: Kind, log: Path) -> Iterator[HttpServer]:
 
 
 def everything(sdk: str) -> Kind:
-    """The example server with all features that a release of the Python SDK comes with."""
+    """The example server with all features that a release of the Python SDK comes with; for the
+    TypeScript SDK, whose own one is in no package, ours."""
+    name, _, legacy = sdk.partition(" ")
+    version = LEGACY if legacy or name == "python_sdk_1" else MODERN
+    if name == "typescript_sdk_2":
+        script = provisions.node_folder(SERVERS / name) / "everything.mjs"
+        return Kind(argv=("node", str(script), "PORT", legacy), version=version)
     return Kind(
-        argv=_python(sdk, "-m", "mcp_everything_server", "--port", "PORT"),
-        version={"python_sdk_1": LEGACY, "python_sdk_2": MODERN}[sdk],
-        env={"PYTHONPATH": str(_example(EVERYTHING[sdk]))},
+        argv=_python(name, "-m", "mcp_everything_server", "--port", "PORT"),
+        version=version,
+        env={"PYTHONPATH": str(_example(EVERYTHING[name]))},
     )
 
 
