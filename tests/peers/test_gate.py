@@ -274,7 +274,7 @@ async def test_places_that_are_added_go_to_those_who_wait_and_fewer_hold_from_th
 
 async def test_each_in_line_waits_no_longer_than_its_own_time() -> None:
     clock = ManualClock()
-    one, told = gate(clock, queue_timeout_s=60.0)
+    one, told = gate(clock, queue_timeout_s=60.0, queue_max=3)
     assert one.try_enter()
     late, early, longest = wait(one, 5.0), wait(one, 2.0), wait(one, 30.0)
     await clock.settle()
