@@ -14,7 +14,9 @@ _LOW_64: Final = (1 << 64) - 1
 
 
 class OwnIds:
-    """A Starter without a library. `ratio` is the share of new traces that is marked sampled."""
+    """A Starter without a library. `ratio` is the share of new traces that is marked sampled.
+
+    It marks what it gave as the `origin`."""
 
     def __init__(self, *, ratio: float = 1.0) -> None:
         self._bound = round(max(0.0, min(1.0, ratio)) * (_LOW_64 + 1))
@@ -29,10 +31,12 @@ class OwnIds:
     ) -> tuple[TraceContext, object | None]:
         if parent is not None:
             sampled = parent.sampled or self._kept(fact)
-            return TraceContext(parent.trace_id, new_span_id(), sampled, parent.tracestate), None
+            return TraceContext(
+                parent.trace_id, new_span_id(), sampled, parent.tracestate, self
+            ), None
         trace_id = new_trace_id()
         sampled = trace_id & _LOW_64 < self._bound or self._kept(fact)
-        return TraceContext(trace_id, new_span_id(), sampled), None
+        return TraceContext(trace_id, new_span_id(), sampled, "", self), None
 
     def ambient(self) -> TraceContext | None:
         return None

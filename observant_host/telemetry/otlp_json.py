@@ -1,28 +1,19 @@
 """Spans as OTLP JSON, the format of collectors' file exporter: one request a line.
 
 Written by hand because the official encoder costs as much as a whole call of an ordinary client
-(80 microseconds a span, and through the GIL it sets the host's slowest calls); with the pieces
-that repeat encoded once, this costs a few. The official one is the reference in the tests.
+(80 microseconds a span, and through the GIL it sets the host's slowest calls); with what spans have
+in common encoded once, this costs a few. The official one is the reference in the tests.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Final, get_args
+from math import isfinite
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from observant_host.telemetry.rules import (
-    ELSEWHERE,
-    ERROR_TYPE,
-    OUTCOME,
-    attribute,
-    events_of,
-    extra_attributes,
-    is_error,
-    keys_of,
-    link_attributes,
-)
+from observant_host.telemetry.rules import STRINGS, events_of, is_error, link_attributes
+from observant_host.telemetry.shapes import Shapes, fields_of, repeating_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,36 +22,24 @@ if TYPE_CHECKING:
     from observant_host.telemetry.masking import Cleaner
     from observant_host.telemetry.propagation import Link
     from observant_host.telemetry.rules import SpanEvent, Value
-    from observant_host.telemetry.vocabulary import Fact
 
-MAX_CACHED: Final = 4096
-"""Encoded attribute pairs kept: peers, tools, methods and outcomes, with room."""
-MAX_KNOWN: Final = 512
-"""Encoded values kept for each field of each fact: below two MiB in all."""
 EVENT_TEXT: Final = 2048
 """Characters of one text in an event: an excerpt of a reply, a tail of stderr."""
 
 _KINDS: Final = {"internal": b"1", "server": b"2", "client": b"3"}
-_ONCE: Final = frozenset({"jsonrpc.request.id", "process.pid"})
-"""Attributes whose values do not come again: caching them would push out those that do."""
 
 _json: Final = msgspec.json.Encoder().encode
 
 
-class _Field(msgspec.Struct, frozen=True):
-    """One field of a fact: its encoded key, and the pieces of the values it had so far."""
+class _Pieces(msgspec.Struct, frozen=True):
+    """What spans of one shape have in common, encoded: name and kind up to the first time,
+    attributes, and the status with what closes the line. `own`: field, encoded key with the comma
+    before it, and whether it is told as text, of what is each span's own."""
 
-    name: str
-    key: str
-    head: bytes
-    once: bool
-    known: dict[object, bytes]
-
-
-def _once(name: str, key: str, kind: object) -> bool:
-    """Numbers that are measured, ids, and what is told as events: never the same twice."""
-    measured = kind is float or float in get_args(kind)
-    return measured or key in _ONCE or name in ELSEWHERE
+    named: bytes
+    attributes: bytes
+    own: tuple[tuple[str, bytes, bool], ...]
+    end: bytes
 
 
 class OtlpJson:
@@ -68,11 +47,8 @@ class OtlpJson:
 
     def __init__(self, resource: Mapping[str, Value], *, version: str, cleaner: Cleaner) -> None:
         self._cleaner = cleaner
-        self._version = cleaner.version
-        self._pairs: dict[tuple[str, type, object], bytes] = {}
+        self._shapes = Shapes(self._pieces, cleaner)
         self._keys: dict[str, bytes] = {}
-        self._plans: dict[type[Fact], tuple[_Field, ...]] = {}
-        self._names: dict[str, bytes] = {}
         self._head = b"".join(
             (
                 b'{"resourceSpans":[{"resource":{"attributes":[',
@@ -85,131 +61,114 @@ class OtlpJson:
 
     def line(self, done: Finished) -> bytes:
         """One complete request with one span, and its newline."""
-        context = done.context
-        if self._version != self._cleaner.version:
-            self._version = self._cleaner.version
-            self._pairs.clear()
-            self._names.clear()
-            self._plans.clear()
+        context, parent = done.context, done.parent
+        shape = self._shapes.of(done)
         parts = [
             self._head,
-            b'{"traceId":"%032x","spanId":"%016x"' % (context.trace_id, context.span_id),
+            b'{"traceId":"%032x","spanId":"%016x"' % (context.trace_id, context.span_id)
+            if parent is None
+            else b'{"traceId":"%032x","spanId":"%016x","parentSpanId":"%016x"'
+            % (context.trace_id, context.span_id, parent.span_id),
         ]
-        if done.parent is not None:
-            parts.append(b',"parentSpanId":"%016x"' % done.parent.span_id)
         if context.tracestate:
             parts.append(b',"traceState":' + _json(context.tracestate))
         parts += (
-            b',"flags":%d,"name":' % context.sampled,
-            self._name(done.name),
-            b',"kind":',
-            _KINDS[done.rule.kind],
-            b',"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":['
+            b',"flags":1' if context.sampled else b',"flags":0',
+            shape.named,
+            b'%d","endTimeUnixNano":"%d","attributes":['
             % (done.start_ns, done.start_ns + done.duration_ns),
-            self._of_fact(done),
-            b"]",
+            shape.attributes,
         )
-        if events := (*done.events, *events_of(done.fact, done.start_ns)):
+        fact = done.fact
+        for field, head, is_text in shape.own:
+            value = getattr(fact, field)
+            if type(value) is int:  # an id, a pid
+                parts.append(
+                    b'%b{"stringValue":"%d"}}' % (head, value)
+                    if is_text
+                    else b'%b{"intValue":"%d"}}' % (head, value)
+                )
+            elif value is not None and value != "":
+                parts.append(head + self._typed(value) + b"}")
+        if done.links:
+            parts.append(b"," + self._attributes(link_attributes(done.links)))
+        parts.append(b"]")
+        if events := (*done.events, *events_of(fact, done.start_ns)):
             parts.append(b',"events":[' + b",".join(map(self._event, events)) + b"]")
         if done.links:
             parts.append(b',"links":[' + b",".join(map(self._link, done.links)) + b"]")
-        if is_error(done.fact, done.outcome):
-            parts.append(b',"status":{"code":2}')
-        parts.append(b"}]}]}]}\n")
+        parts.append(shape.end)
         return b"".join(parts)
 
-    def _name(self, name: str) -> bytes:
-        if (known := self._names.get(name)) is None:
-            if len(self._names) >= MAX_CACHED:
-                self._names.clear()
-            known = self._names[name] = _json(self._cleaner.text(name))
-        return known
+    def _pieces(self, done: Finished) -> _Pieces:
+        error = is_error(done.fact, done.outcome)
+        return _Pieces(
+            named=b"".join(
+                (
+                    b',"name":',
+                    _json(self._cleaner.text(done.name)),
+                    b',"kind":',
+                    _KINDS[done.rule.kind],
+                    b',"startTimeUnixNano":"',
+                )
+            ),
+            attributes=self._attributes(repeating_attributes(done)),
+            own=tuple(
+                (field, b"," + self._key(key), key in STRINGS)
+                for field, key in fields_of(type(done.fact)).once
+            ),
+            end=(b',"status":{"code":2}' if error else b"") + b"}]}]}]}\n",
+        )
 
-    def _of_fact(self, done: Finished) -> bytes:
-        """What `done.attributes` says, without making it: one lookup a field."""
-        fact = done.fact
-        pieces = []
-        values = msgspec.structs.astuple(fact)
-        for field, value in zip(self._plan(type(fact)), values, strict=True):
-            piece = None if field.once else field.known.get(value)
-            if piece is None:
-                piece = self._field(field, value)
-            if piece:
-                pieces.append(piece)
-        for key, extra in extra_attributes(fact).items():
-            pieces.append(self._pair(key, extra))
-        pieces.append(self._pair(OUTCOME, done.outcome))
-        if done.error_type is not None:
-            pieces.append(self._pair(ERROR_TYPE, done.error_type))
-        for key, extra in link_attributes(done.links).items():
-            pieces.append(self._key(key) + self._value(extra) + b"}")
-        return b",".join(pieces)
-
-    def _plan(self, kind: type[Fact]) -> tuple[_Field, ...]:
-        if (plan := self._plans.get(kind)) is None:
-            types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-            plan = self._plans[kind] = tuple(
-                _Field(name, key, self._key(key), once=_once(name, key, types[name]), known={})
-                for name, key in keys_of(kind)
-            )
-        return plan
-
-    def _field(self, field: _Field, value: object) -> bytes:
-        plain = attribute(field.name, field.key, value)
-        piece = b"" if plain is None else field.head + self._value(plain) + b"}"
-        if not field.once:
-            if len(field.known) >= MAX_KNOWN:
-                field.known.clear()
-            field.known[value] = piece
-        return piece
-
-    def _attributes(self, attributes: Mapping[str, Value]) -> bytes:
-        return b",".join([self._pair(key, value) for key, value in attributes.items()])
-
-    def _pair(self, key: str, value: Value) -> bytes:
-        kind = type(value)
-        if kind is float or kind is list or key in _ONCE:
-            return self._key(key) + self._value(value) + b"}"
-        cached = (key, kind, value)
-        if (known := self._pairs.get(cached)) is None:
-            if len(self._pairs) >= MAX_CACHED:
-                self._pairs.clear()
-            known = self._pairs[cached] = self._key(key) + self._value(value) + b"}"
-        return known
+    def _attributes(self, attributes: Mapping[str, Value], limit: int | None = None) -> bytes:
+        return b",".join(
+            [self._key(key) + self._value(value, limit) for key, value in attributes.items()]
+        )
 
     def _key(self, key: str) -> bytes:
+        """Of our own vocabulary, but for the words of an event: those are few."""
         if (known := self._keys.get(key)) is None:
-            known = self._keys[key] = b'{"key":' + _json(key) + b',"value":'
+            known = b'{"key":' + _json(key) + b',"value":'
+            if len(self._keys) < MAX_KEYS:
+                self._keys[key] = known
         return known
 
     def _value(self, value: object, limit: int | None = None) -> bytes:
+        """A typed value, and the bracket that closes its pair."""
+        return self._typed(value, limit) + b"}"
+
+    def _typed(self, value: object, limit: int | None = None) -> bytes:
         match value:
+            case float():
+                return (
+                    b'{"doubleValue":%r}' % value if isfinite(value) else b'{"doubleValue":"NaN"}'
+                )
+            case str():
+                return b'{"stringValue":%b}' % _json(self._cleaner.text(value, limit=limit))
             case bool():
                 return b'{"boolValue":true}' if value else b'{"boolValue":false}'
             case int():
                 return b'{"intValue":"%d"}' % value
-            case float():
-                text = repr(value) if math.isfinite(value) else '"NaN"'
-                return b'{"doubleValue":%s}' % text.encode()
             case list() | tuple():
-                return b'{"arrayValue":{"values":[%s]}}' % b",".join(map(self._value, value))
+                values = b",".join([self._typed(one, limit) for one in value])
+                return b'{"arrayValue":{"values":[%b]}}' % values
             case _:
-                return b'{"stringValue":%s}' % _json(self._cleaner.text(str(value), limit=limit))
+                return self._typed(str(value), limit)
 
     def _event(self, event: SpanEvent) -> bytes:
-        pairs = [
-            self._key(key) + self._value(value, EVENT_TEXT) + b"}"
-            for key, value in event.attributes.items()
-        ]
-        return b'{"timeUnixNano":"%d","name":%s,"attributes":[%s]}' % (
+        return b'{"timeUnixNano":"%d","name":%b,"attributes":[%b]}' % (
             event.time_ns,
-            self._name(event.name),
-            b",".join(pairs),
+            _json(self._cleaner.text(event.name)),
+            self._attributes(event.attributes, EVENT_TEXT),
         )
 
     def _link(self, link: Link) -> bytes:
-        return b'{"traceId":"%032x","spanId":"%016x","attributes":[%s]}' % (
+        return b'{"traceId":"%032x","spanId":"%016x","attributes":[%b]}' % (
             link.context.trace_id,
             link.context.span_id,
-            self._pair("observant_host.link.type", link.type),
+            self._attributes({"observant_host.link.type": link.type}),
         )
+
+
+MAX_KEYS: Final = 1024
+"""Encoded keys kept: several times the vocabulary."""

@@ -25,7 +25,8 @@ class TraceContext(msgspec.Struct, frozen=True):
     """One span's identity: 128 and 64 bit integers, never 0.
 
     `origin` is the telemetry library's own object for it, kept so that a child need not rebuild
-    it; it takes no part in comparisons.
+    it, or who gave these ids where no library did; None: they came from elsewhere. It takes no part
+    in comparisons.
     """
 
     trace_id: int

@@ -7,8 +7,9 @@ messages and stacks, secrets included.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags
@@ -16,14 +17,8 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.propagation import TraceContext
-from observant_host.telemetry.rules import (
-    KEPT,
-    RULES,
-    events_of,
-    is_error,
-    rule_of,
-    span_name,
-)
+from observant_host.telemetry.rules import KEPT, RULES, events_of, is_error, span_name
+from observant_host.telemetry.shapes import Shapes, own_attributes, repeating_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,11 +41,19 @@ _ROOT: Final = Context()
 _ERROR: Final = Status(StatusCode.ERROR)
 
 
+class _Shape(msgspec.Struct, frozen=True):
+    """What the spans of one shape have in common; `name` only where it may have changed since."""
+
+    name: str | None
+    attributes: dict[str, Any]
+    error: bool
+
+
 class SpanSink:
     """Starter and sink in one: gives operations their identity, ends their spans.
 
     provider None: whatever the embedding program set, also if it does so later. Without a real
-    one, or if it fails, ids are our own.
+    one, or if it fails, ids are our own; what is inside such an operation asks no tracer again.
     """
 
     name: Final = "span"
@@ -64,19 +67,25 @@ class SpanSink:
         fallback: OwnIds | None = None,
     ) -> None:
         self._tracer = trace.get_tracer("observant_host", version, tracer_provider=provider)
-        self._cleaner = cleaner
+        self._clean = cleaner.text
         self._own = fallback or OwnIds()
+        self._shapes = Shapes(self._shape, cleaner)
 
     def start(
         self, fact: Fact, *, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
     ) -> tuple[TraceContext, object | None]:
-        if parent is not None and not parent.sampled and type(fact) not in KEPT:
+        kind = type(fact)
+        if (
+            parent is not None
+            and (parent.origin is self._own or not parent.sampled)
+            and kind not in KEPT
+        ):
             return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
         try:
             span = self._tracer.start_span(
                 span_name(fact),
-                _context_of(parent),
-                _KINDS[rule_of(fact).kind],
+                _ROOT if parent is None else self._context_of(parent),
+                _KINDS[RULES[kind].kind],
                 links=[_link(link) for link in links] if links else None,
                 start_time=start_ns,
                 record_exception=False,
@@ -87,11 +96,12 @@ class SpanSink:
             return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
         if not given.is_valid or (parent is not None and given.span_id == parent.span_id):
             return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
-        return _seen(span), span
+        return _seen(span, given), span if span.is_recording() else None
 
     def ambient(self) -> TraceContext | None:
         span = trace.get_current_span()
-        return _seen(span) if span.get_span_context().is_valid else None
+        given = span.get_span_context()
+        return _seen(span, given) if given.is_valid else None
 
     def wants(self, kind: type[Fact]) -> bool:
         return RULES[kind].span is not None
@@ -101,19 +111,28 @@ class SpanSink:
         return True
 
     def emit(self, done: Finished) -> None:
-        span = done.handle
-        if not isinstance(span, trace.Span) or not span.is_recording():
+        span: Any = done.handle
+        if span is None:
             return
-        span.update_name(done.name)
-        span.set_attributes(self._clean(done.attributes))
+        shape = self._shapes.of(done)
+        if shape.name is not None and shape.name != getattr(span, "name", None):
+            span.update_name(shape.name)
+        span.set_attributes(shape.attributes | own_attributes(done, self._clean))
         for event in (*done.events, *events_of(done.fact, done.start_ns)):
-            span.add_event(event.name, self._clean(event.attributes), event.time_ns)
-        if is_error(done.fact, done.outcome):
+            span.add_event(event.name, self._cleaned(event.attributes), event.time_ns)
+        if shape.error:
             span.set_status(_ERROR)
         span.end(done.start_ns + done.duration_ns)
 
-    def _clean(self, attributes: Mapping[str, Value]) -> dict[str, AttributeValue]:
-        clean = self._cleaner.text
+    def _shape(self, done: Finished) -> _Shape:
+        return _Shape(
+            None if done.rule.span else done.name,
+            self._cleaned(repeating_attributes(done)),
+            is_error(done.fact, done.outcome),
+        )
+
+    def _cleaned(self, attributes: Mapping[str, Value]) -> dict[str, AttributeValue]:
+        clean = self._clean
         return {
             key: clean(value)
             if type(value) is str
@@ -123,18 +142,16 @@ class SpanSink:
             for key, value in attributes.items()
         }
 
+    def _context_of(self, parent: TraceContext) -> Context:
+        origin = parent.origin
+        if origin is None or origin is self._own:
+            origin = NonRecordingSpan(_span_context(parent))
+        return trace.set_span_in_context(cast("Span", origin), _ROOT)
 
-def _seen(span: Span) -> TraceContext:
-    given = span.get_span_context()
+
+def _seen(span: Span, given: SpanContext) -> TraceContext:
     state = given.trace_state.to_header() if given.trace_state else ""
     return TraceContext(given.trace_id, given.span_id, given.trace_flags.sampled, state, span)
-
-
-def _context_of(parent: TraceContext | None) -> Context:
-    if parent is None:
-        return _ROOT
-    span = parent.origin if isinstance(parent.origin, trace.Span) else None
-    return trace.set_span_in_context(span or NonRecordingSpan(_span_context(parent)), _ROOT)
 
 
 def _span_context(context: TraceContext) -> SpanContext:

@@ -18,9 +18,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from observant_host.telemetry.facade import Finished, Link, Telemetry, TraceContext
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.otlp_json import OtlpJson
-from observant_host.telemetry.rules import RULES
+from observant_host.telemetry.rules import RULES, SpanEvent
 from observant_host.telemetry.spans import SpanSink
-from observant_host.telemetry.vocabulary import Fact, HostLifecycle, RoutedCall
+from observant_host.telemetry.vocabulary import Fact, HostLifecycle, Request, RoutedCall
 from tests.telemetry.facts import ALL, OPERATIONS
 
 RESOURCE = {"service.name": "observant-host", "process.pid": 7, "ok": True}
@@ -104,21 +104,38 @@ def attributes(line: bytes) -> dict[str, Any]:
     return {pair["key"]: pair["value"] for pair in span["attributes"]}
 
 
-def test_true_is_not_one_in_the_cache_of_pieces() -> None:
+def test_true_is_not_one_in_what_is_encoded_once() -> None:
     encode = encoder()
     first = Finished(RoutedCall(name="x", method="tools/call", attempts=1), TraceContext(1, 2))
     assert attributes(encode.line(first))["observant_host.call.attempts"] == {"intValue": "1"}
-    assert encode._pair("k", value=True) == b'{"key":"k","value":{"boolValue":true}}'
-    assert encode._pair("k", 1) == b'{"key":"k","value":{"intValue":"1"}}'
-    assert encode._pair("k", 1.0) == b'{"key":"k","value":{"doubleValue":1.0}}'
+    told = Finished(
+        RoutedCall(name="x", method="tools/call"),
+        TraceContext(1, 2),
+        events=(SpanEvent("e", 1, {"a": True, "b": 1, "c": 1.0}),),
+    )
+    event = json.loads(encode.line(told))["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["events"]
+    assert [pair["value"] for pair in event[0]["attributes"]] == [
+        {"boolValue": True},
+        {"intValue": "1"},
+        {"doubleValue": 1.0},
+    ]
 
 
-def test_the_cache_of_pieces_is_bounded() -> None:
+def test_what_is_kept_of_earlier_spans_is_bounded() -> None:
     encode = encoder()
     for number in range(10_000):
+        call = RoutedCall(name=f"tool {number}", method="tools/call")
+        encode.line(Finished(call, TraceContext(1, 2)))
         encode.line(Finished(HostLifecycle(what=f"what {number}"), TraceContext(1, 2)))
-    assert len(encode._pairs) <= 4096
-    assert len(encode._names) <= 4096
+    assert 0 < len(encode._shapes) <= 4096
+
+
+def test_long_texts_are_not_kept() -> None:
+    encode = encoder()
+    uri = "file:///" + "x" * 5000
+    read = Request(peer="a", method="resources/read", era="modern", uri=uri)
+    encode.line(Finished(read, TraceContext(1, 2)))
+    assert len(encode._shapes) == 0
 
 
 def test_secrets_never_reach_a_line_and_long_texts_are_cut() -> None:
@@ -140,4 +157,6 @@ def test_a_secret_learnt_later_is_not_kept_in_cached_pieces() -> None:
 
 
 def test_a_number_that_is_none_is_written_as_the_format_wants() -> None:
-    assert encoder()._pair("k", float("nan")) == b'{"key":"k","value":{"doubleValue":"NaN"}}'
+    told = Request(peer="a", method="tools/call", era="modern", deadline_ms=float("nan"))
+    line = encoder().line(Finished(told, TraceContext(1, 2)))
+    assert attributes(line)["observant_host.request.deadline_ms"] == {"doubleValue": "NaN"}
