@@ -100,6 +100,8 @@ def target_flaw(target: str) -> str | None:
     No route of ours has a path that needs any of these. They exist to look like one path to who
     checks and like another to who serves, and are refused instead of mended.
     """
+    if _PLAIN.fullmatch(target):
+        return None
     path = target.partition("?")[0]
     if not path.startswith("/"):
         return "the target must be a path"
@@ -120,6 +122,8 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 _HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+))(?::\d{1,5})?", re.ASCII)
+_PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9_-]+)+", re.ASCII)
+"""What nearly every target is: told apart first."""
 _STRANGE: Final = re.compile(r"[^!-~]|[\\#<>\"^`{|}]")
 _TRICKS: Final = re.compile(r"%(?:2f|5c|25|0[0-9a-f]|1[0-9a-f]|7f)|%(?![0-9a-f]{2})", re.IGNORECASE)
 _DOTS: Final = re.compile(r"//|/(?:\.|%2e){1,2}(?=/|$)", re.IGNORECASE)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from observant_host.decisions.asking import LOG_LEVELS
 from observant_host.wire.envelope import (
@@ -109,20 +109,19 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One request that was read: its parameters' members are still raw."""
+    """One request that was read: its parameters' members are still raw. `target` is what it names,
+    by METHODS, where that is a string."""
 
     id: int | str
     method: str
     era: Era
     params: Mapping[str, Raw]
     meta: Meta
+    target: str | None = None
 
     def value(self, key: str) -> Any:
         """A parameter decoded; None where it is absent, null or cannot be decoded."""
-        try:
-            return _value(self.params.get(key))
-        except (msgspec.MsgspecError, RecursionError):
-            return None
+        return _value(self.params.get(key))
 
     def text(self, key: str) -> str | None:
         """A parameter that is a string, else None."""
@@ -150,7 +149,16 @@ def read_request(
         meta = read_legacy_meta(params, version=version or "", capabilities=capabilities or {})
     if isinstance(meta, Refusal):
         return meta
-    return Question(id=message.id, method=message.method, era=era, params=params, meta=meta)
+    known = METHODS.get(message.method)
+    target = None if known is None or known.names is None else _value(params.get(known.names))
+    return Question(
+        id=message.id,
+        method=message.method,
+        era=era,
+        params=params,
+        meta=meta,
+        target=target if isinstance(target, str) else None,
+    )
 
 
 def at_the_door(code: int, message: str, data: Any = None) -> Refusal:
@@ -200,16 +208,14 @@ def read_meta(params: Mapping[str, Raw]) -> Meta | Refusal:
     fields = _meta_fields(params)
     if isinstance(fields, Refusal):
         return fields
-    raw, known = fields
-    version, capabilities = known.get(PROTOCOL_VERSION), known.get(CLIENT_CAPABILITIES)
-    if not isinstance(version, str):
+    known = fields[1]
+    if not isinstance(known.version, str):
         return _lacks(PROTOCOL_VERSION)
-    if not isinstance(capabilities, dict):
+    if not isinstance(known.capabilities, dict):
         return _lacks(CLIENT_CAPABILITIES)
-    level = known.get(LOG_LEVEL)
-    if level is not None and level not in LOG_LEVELS:
+    if known.log_level is not None and known.log_level not in LOG_LEVELS:
         return at_the_door(INVALID_PARAMS, f"`{LOG_LEVEL}` must be one of {', '.join(LOG_LEVELS)}")
-    return _meta(raw, known, version=version, capabilities=capabilities)
+    return _meta(*fields, version=known.version, capabilities=known.capabilities)
 
 
 def read_legacy_meta(
@@ -253,38 +259,40 @@ def lacks_capability(*needed: str) -> Refusal:
     )
 
 
-def _meta_fields(params: Mapping[str, Raw]) -> tuple[dict[str, Raw], dict[str, Any]] | Refusal:
+def _meta_fields(params: Mapping[str, Raw]) -> tuple[dict[str, Raw], _Known] | Refusal:
     """All of `_meta` raw, and decoded what is the protocol's."""
     raw = params.get("_meta")
     if raw is None or bytes(raw) == b"null":
-        return {}, {}
+        return {}, _Known()
     try:
-        fields: dict[str, Raw] = _object(raw)
-        return fields, {key: _any(one) for key, one in fields.items() if not _is_others(key)}
+        return _object(raw), _known(raw)
     except (msgspec.MsgspecError, RecursionError):
         return at_the_door(INVALID_PARAMS, "`params._meta` must be a JSON object")
 
 
 def _meta(
-    fields: Mapping[str, Raw],
-    known: Mapping[str, Any],
+    fields: dict[str, Raw],
+    known: _Known,
     *,
     version: str,
     capabilities: Mapping[str, Any],
 ) -> Meta | Refusal:
-    token, info = known.get("progressToken"), known.get(CLIENT_INFO)
+    token, info = known.token, known.client
     if isinstance(token, bool) or not isinstance(token, int | str | None):
         return at_the_door(INVALID_PARAMS, "`progressToken` must be a string or an integer")
     client = info if isinstance(info, dict) else {}
+    others = fields.keys() - _OURS  # most requests have none, and are told so by one subtraction
     return Meta(
         version=version,
         capabilities=capabilities,
         client_name=_text(client.get("name")),
         client_version=_text(client.get("version")),
-        log_level=known.get(LOG_LEVEL),
+        log_level=known.log_level,
         progress_token=token,
-        trace={key: known[key] for key in TRACE_KEYS if key in known},
-        others={key: value for key, value in fields.items() if _is_others(key)},
+        trace={} if fields.keys().isdisjoint(TRACE_KEYS) else known.trace(),
+        others={key: fields[key] for key in fields if key in others and _is_others(key)}
+        if others
+        else {},
     )
 
 
@@ -293,11 +301,14 @@ def _lacks(key: str) -> Refusal:
 
 
 def _is_others(key: str) -> bool:
-    return key != "progressToken" and key not in TRACE_KEYS and not key.startswith(_RESERVED)
+    return not key.startswith(_RESERVED)
 
 
 def _value(raw: Raw | None) -> Any:
-    return None if raw is None else _any(raw)
+    try:
+        return None if raw is None else _any(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def _text(value: Any) -> str | None:
@@ -312,7 +323,38 @@ class _Stamped(msgspec.Struct, rename={"meta": "_meta"}):
     meta: Any = None
 
 
+class _Known(
+    msgspec.Struct,
+    rename={
+        "version": PROTOCOL_VERSION,
+        "capabilities": CLIENT_CAPABILITIES,
+        "client": CLIENT_INFO,
+        "log_level": LOG_LEVEL,
+        "token": "progressToken",
+    },
+):
+    """What `_meta` has for us; whatever is of another type is looked at by who needs it."""
+
+    version: Any = None
+    capabilities: Any = None
+    client: Any = None
+    log_level: Any = None
+    token: Any = None
+    traceparent: Any = UNSET
+    tracestate: Any = UNSET
+    baggage: Any = UNSET
+
+    def trace(self) -> dict[str, Any]:
+        found = ((key, getattr(self, key)) for key in TRACE_KEYS)
+        return {key: value for key, value in found if value is not UNSET}
+
+
 _RESERVED: Final = "io.modelcontextprotocol/"
+_OURS: Final = TRACE_KEYS | {
+    *(PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL),
+    "progressToken",
+}
+_known: Final = msgspec.json.Decoder(_Known).decode
 _object: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _any: Final = msgspec.json.Decoder().decode
 _stamped: Final = msgspec.json.Decoder(_Stamped).decode

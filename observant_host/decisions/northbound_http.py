@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from observant_host.decisions.northbound import METHODS, Refusal, at_the_door
 from observant_host.wire.mirrored_headers import MAX_SAFE_INTEGER
-from observant_host.wire.revisions import HEADER_MISMATCH
+from observant_host.wire.revisions import HEADER_MISMATCH, MODERN
 
 if TYPE_CHECKING:
     from observant_host.decisions.northbound import Question
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 Headers = Mapping[str, Sequence[str]]
 """Names in lower case, each with all its values."""
+Said = Callable[[str, Sequence[str]], Sequence[str]]
+"""All values of a header; the second where there is none."""
 
 VERSION: Final = "mcp-protocol-version"
 METHOD: Final = "mcp-method"
@@ -45,6 +48,7 @@ class Accepted(msgspec.Struct, frozen=True):
     sse: bool
 
 
+@lru_cache(maxsize=64)  # clients write a few of them, always the same
 def accepted(header: str | None) -> Accepted:
     """By `Accept`; absent or `*/*`: both."""
     if not header or not header.strip():
@@ -61,9 +65,23 @@ def accepted(header: str | None) -> Accepted:
     )
 
 
+@lru_cache(maxsize=64)
 def is_json(content_type: str | None) -> bool:
     """Whether a body says that it is JSON; parameters and case do not matter."""
     return (content_type or "").partition(";")[0].strip().lower() == JSON_TYPE
+
+
+def repeats(question: Question, said: Said) -> bool:
+    """Whether the headers plainly repeat the body, each once and as it is written there: how nearly
+    every request comes. Where not, `mismatch` says what is wrong, if anything is."""
+    version, method, target = question.meta.version, question.method, question.target
+    if method not in METHODS or version not in MODERN:
+        return False
+    if said(VERSION, ()) != [version] or said(METHOD, ()) != [method]:
+        return False
+    if METHODS[method].names is None:
+        return True
+    return target is not None and said(NAME, ()) == [target] and decoded(target) == target
 
 
 def mismatch(
@@ -86,7 +104,7 @@ def _name_differs(question: Question, headers: Headers) -> str | None:
     known = METHODS.get(question.method)
     if known is None or known.names is None:
         return None
-    said = question.text(known.names)
+    said = question.target
     return None if said is None else _differs(NAME, headers, said)
 
 

@@ -33,7 +33,7 @@ from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
     from ssl import SSLContext
 
@@ -119,12 +119,16 @@ class Service:
         return web.Application(client_max_size=self.host.config.host.max_message_bytes)
 
     def _serve_agents(self, app: web.Application, access: Access) -> None:
-        async def identify(request: web.Request) -> Caller:
+        async def waited_for(request: web.Request) -> Caller:
             """Who asks. We listen before the host is open; who comes meanwhile waits a little."""
             caller = await access.identify(request, "mcp")
             if self._opening is not None:
                 await wait_any(self._clock, None, self._opening)
             return caller
+
+        def identify(request: web.Request) -> Caller | Awaitable[Caller]:
+            is_open = self._opening is None or self._opening.is_set()
+            return (access.known(request, "mcp") if is_open else None) or waited_for(request)
 
         door = Door(self.desk, clock=self._clock, identify=identify, legacy=self.legacy)
         door.add_to(app)

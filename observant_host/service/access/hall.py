@@ -2,8 +2,6 @@
 
 Nothing of a request is acted on before its target, `Host` and `Origin` are judged; a body that does
 not come is not waited for. Whatever is refused here or behind is told as JSON, and counted.
-
-Source: OWASP Secure Headers Project; Fetch, CORS protocol.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from observant_host.decisions.http_door import (
     origin_fits,
     target_flaw,
 )
+from observant_host.service.access.headers import HEADERS, PAGE_POLICY, PREFLIGHT, SHARED
 from observant_host.service.access.places import group_of
 from observant_host.service.access.refused import Refused, problem
 from observant_host.telemetry.vocabulary import HttpAnswered
@@ -40,33 +39,9 @@ HEAD_S: Final = 75.0
 """A connection without a whole head is closed after so long. Longer than the minute for which usual
 proxies keep an idle connection, or they would send a request into a closing one."""
 
-HEADERS: Final[Mapping[str, str]] = {
-    "Server": "observant-host",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
-"""Of every answer that has not its own."""
-PAGE_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-SHARED: Final[Mapping[str, str]] = {
-    "Access-Control-Expose-Headers": "Mcp-Session-Id, WWW-Authenticate, Retry-After",
-    "Cross-Origin-Resource-Policy": "cross-origin",
-    "Vary": "Origin",
-}
-PREFLIGHT: Final[Mapping[str, str]] = {
-    "Access-Control-Allow-Methods": "GET, POST, DELETE",
-    "Access-Control-Allow-Headers": (
-        "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, "
-        "Mcp-Method, Mcp-Name, traceparent, tracestate, baggage"
-    ),
-    "Access-Control-Max-Age": "600",
-}
+MAX_HOSTS: Final = 64
+"""Spellings of our name that are not judged anew; where every name is let in there is no end."""
+
 SENTENCES: Final[Mapping[int, str]] = {
     404: "there is nothing at this path",
     405: "{method} is not served at this path; there is: {allow}",
@@ -89,49 +64,71 @@ class Hall:
         self._access = access
         self._tell = tell
         self._clock = clock
+        self._hosts: set[str] = set()
+        self._answered: dict[tuple[object, int], HttpAnswered] = {}
 
     def guard(self, app: web.Application) -> None:
         """Stand before everything else of this application."""
 
         @web.middleware
-        async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
-            code = "500"
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            # All in one function: it is entered twice for every request.
+            code = 500
             try:
-                response = await self._answered(request, handler)
-                code = str(response.status)
+                try:
+                    if (flaw := target_flaw(request.raw_path)) is not None:
+                        response: web.StreamResponse = _json(400, problem("bad_target", flaw))
+                    else:
+                        self._check_source(request)
+                        if request.method == "OPTIONS" and self._is_named(request):
+                            response = web.Response(status=204, headers=PREFLIGHT)
+                        elif request.content.is_eof():
+                            response = await handler(request)
+                        else:
+                            response = await self._handled(request, handler)
+                except Refused as refused:
+                    response = _json(refused.status, refused.body, headers=refused.headers)
+                except web.HTTPException as error:
+                    response = _as_json(error, request)
+                code = response.status
             except asyncio.CancelledError:
-                code = "499"
+                code = 499
                 raise
             finally:
-                self._tell(HttpAnswered(route=group_of(request), code=code))
+                self._tell(self._fact(request, code))
             return response
 
-        app.middlewares.append(counted)
+        app.middlewares.append(guarded)
         app.on_response_prepare.append(self._add_headers)
 
-    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        try:
-            if (flaw := target_flaw(request.raw_path)) is not None:
-                return _json(400, problem("bad_target", flaw))
-            self._check_source(request)
-            if request.method == "OPTIONS" and self._is_named(request):
-                return web.Response(status=204, headers=PREFLIGHT)
-            return await self._handled(request, handler)
-        except Refused as refused:
-            return _json(refused.status, refused.body, headers=refused.headers)
-        except web.HTTPException as error:
-            return _as_json(error, request)
+    def _fact(self, request: web.Request, code: int) -> HttpAnswered:
+        """As many as there are routes and codes."""
+        key = (request.match_info.route.resource, code)
+        if (known := self._answered.get(key)) is None:
+            known = HttpAnswered(route=group_of(request), code=str(code))
+            self._answered[key] = known
+        return known
 
     def _check_source(self, request: web.Request) -> None:
-        host = request.headers.getall("Host", [])
+        headers = request.headers
+        host, origins = headers.getall("Host", ()), headers.getall("Origin", ())
         refused = None
-        if len(host) != 1 or not host_fits(host[0], self._gate):
+        if len(host) != 1 or not self._is_ours(host[0]):
             refused = Refused("host")
-        elif any(not self._lets_in(one, request) for one in request.headers.getall("Origin", [])):
+        elif origins and any(not self._lets_in(one, request) for one in origins):
             refused = Refused("origin")
         if refused is not None:
             self._access.note(refused, request)
             raise refused
+
+    def _is_ours(self, host: str) -> bool:
+        """Remembered for the names that we are really called by."""
+        if host in self._hosts:
+            return True
+        fits = host_fits(host, self._gate)
+        if fits and len(self._hosts) < MAX_HOSTS:
+            self._hosts.add(host)
+        return fits
 
     def _lets_in(self, origin: str, request: web.Request) -> bool:
         return origin_fits(origin, self._gate, scheme=request.scheme, host=request.host)
@@ -143,8 +140,6 @@ class Hall:
     async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """A body that is still to come has its time; who reads it is told when that is over."""
         content = request.content
-        if content.is_eof():
-            return await handler(request)
 
         def expire() -> None:
             if not content.is_eof():

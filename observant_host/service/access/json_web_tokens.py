@@ -36,6 +36,8 @@ BUDGETS: Final = 4096
 """Principals whose rate is remembered; the one who came longest ago begins anew."""
 MARKS: Final = 1024
 """Tokens that sessions may go on with; who came longest ago signs in anew."""
+LATELY_S: Final = 1.0
+"""For a token that was verified: no longer than a configured one that was revoked is let in."""
 PRINCIPAL_CHARS: Final = 128
 SCOPES: Final = ("mcp", "read", "operate")
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -66,6 +68,13 @@ class JsonWebTokens:
         self._clock = clock
         self._budgets: OrderedDict[str, Budget] = OrderedDict()
         self._signed_in: OrderedDict[str, tuple[Known, float]] = OrderedDict()
+        self._lately: OrderedDict[bytes, tuple[Known, float]] = OrderedDict()
+
+    def lately(self, digest: bytes) -> Known | None:
+        """What `read` found for the token of this digest, for a second: its signature is not
+        verified for each of many requests."""
+        found, until_s = self._lately.get(digest, (None, 0.0))
+        return found if found is not None and self._clock.wall_ns() / 1e9 < until_s else None
 
     async def read(self, token: str, scope: str) -> Known:
         """Whose token it is. Raises Refused."""
@@ -79,8 +88,13 @@ class JsonWebTokens:
         if principal is None:
             raise Refused("invalid", scope=scope, detail="principal")
         caller = Caller(principal=principal, scopes=self._scopes(claims), slice=self._slice)
-        found = Known(caller, self._budget(principal), mark_of(digest_of(token)))
-        self._remember(found, until_s=float(claims["exp"]))
+        digest, until_s = digest_of(token), float(claims["exp"])
+        found = Known(caller, self._budget(principal), mark_of(digest))
+        self._remember(found, until_s=until_s)
+        self._lately[digest] = (found, min(self._clock.wall_ns() / 1e9 + LATELY_S, until_s))
+        self._lately.move_to_end(digest)
+        if len(self._lately) > MARKS:
+            self._lately.popitem(last=False)
         return found
 
     def marked(self, mark: str) -> Known | None:

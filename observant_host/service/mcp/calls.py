@@ -66,7 +66,7 @@ class Calls:
         op: Operation,
         relay: Relay | None = None,
     ) -> Response:
-        name = question.text("name")
+        name = question.target
         if name is None:
             return _lacks(question, "name", "a string")
         options = self._options(question, caller, out, op)
@@ -96,7 +96,7 @@ class Calls:
         op: Operation,
         relay: Relay | None = None,
     ) -> Response:
-        name = question.text("name")
+        name = question.target
         if name is None:
             return _lacks(question, "name", "a string")
         options = self._options(question, caller, out, op)
@@ -119,7 +119,7 @@ class Calls:
         op: Operation,
         relay: Relay | None = None,
     ) -> Response:
-        uri = question.text("uri")
+        uri = question.target
         if uri is None:
             return _lacks(question, "uri", "a string")
         options = self._options(question, caller, out, op)

@@ -33,7 +33,7 @@ from observant_host.timing.tasks import wait_any
 from observant_host.wire.revisions import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from observant_host.decisions.northbound import Era
     from observant_host.peers.relay import Relay
@@ -112,12 +112,13 @@ class Desk:
     ) -> None:
         """As `answer`, of a request that was read already. Raises Unavailable where the host does
         not run (yet)."""
-        await self._started()
-        meta = question.meta
+        host, meta = self._host, question.meta
+        if not host.published:  # who comes early gets the whole catalogue, a little later
+            await wait_any(self._clock, None, host.ready, host.over)
         if question.era == "modern":
             self.clients.heard(caller.principal, meta.client_name, meta.client_version)
         trace = meta.trace
-        parent = parse(trace.get("traceparent"), trace.get("tracestate"))
+        parent = parse(trace.get("traceparent"), trace.get("tracestate")) if trace else None
         links = (Link(around, "carried_by"),) if around is not None and parent is not None else ()
         front: Wanted | Wrong | None = None
         if caller.slice.mode == "search":
@@ -127,10 +128,11 @@ class Desk:
             else:
                 front = asked
         fact = fact_of(question, caller)
-        operation = self._host.telemetry.operation(fact, parent=parent or around, links=links)
+        operation = host.telemetry.operation(fact, parent=parent or around, links=links)
         with operation as op:
             try:
-                response = await self._response(question, caller, out, op, relay, front)
+                serving = self._serving(question, caller, out, op, relay, front)
+                response = serving if isinstance(serving, Response) else await serving
                 if isinstance(response, Response):
                     note(op, response)
                     await out.respond(response)
@@ -156,13 +158,7 @@ class Desk:
         self.listening.close()
         self.inputs.close()
 
-    async def _started(self) -> None:
-        """Until start-up is over: who comes early gets the whole catalogue, a little later."""
-        host = self._host
-        if not host.published:
-            await wait_any(self._clock, None, host.ready, host.over)
-
-    async def _response(
+    def _serving(
         self,
         question: Question,
         caller: Caller,
@@ -170,25 +166,26 @@ class Desk:
         op: Operation,
         relay: Relay | None,
         front: Wanted | Wrong | None,
-    ) -> Response | Subscription:
+    ) -> Response | Awaitable[Response | Subscription]:
+        """The response, or what has to be waited for to have it."""
         refusal = unsupported(question.meta.version) if question.era == "modern" else None
         known = refusal or method_of(question.method, self.capabilities(caller, era=question.era))
         if isinstance(known, Refusal):
             return error_of(question.id, known)
         if isinstance(front, Wanted):
-            return await self._search.find(question.id, front, caller.slice)
+            return self._search.find(question.id, front, caller.slice)
         if front is not None:
             op.end_as("tool_error", "tool_error")
             return refused(question.id, front)
+        if (serve := self._calls.by_method.get(question.method)) is not None:
+            return serve(question, caller, out, op, relay)
         match question.method:
             case "server/discover" if question.era == "modern":
                 return discovered(question.id, self.lists, caller)
             case "subscriptions/listen" if question.era == "modern":
-                return await self.listening.open(question, caller, out)
+                return self.listening.open(question, caller, out)
             case method if method in LISTS:
-                return await self.lists.page(question, caller)
-            case method if (serve := self._calls.by_method.get(method)) is not None:
-                return await serve(question, caller, out, op, relay)
+                return self.lists.page(question, caller)
             case _:
                 refusal = at_the_door(METHOD_NOT_FOUND, f"there is no method {question.method!r}")
                 return error_of(question.id, refusal)
@@ -196,7 +193,7 @@ class Desk:
 
 def fact_of(question: Question, caller: Caller) -> NorthboundRequest:
     """What is told of a request. A resource's URI may hold a secret: it is in no fact."""
-    target = question.text("name") if question.method in ("tools/call", "prompts/get") else None
+    target = question.target if question.method != "resources/read" else None
     return NorthboundRequest(
         method=question.method[:MAX_NAME_TOLD],
         era=question.era,

@@ -25,24 +25,28 @@ from observant_host.decisions.northbound_http import (
     accepted,
     is_json,
     mismatch,
+    repeats,
 )
 from observant_host.errors import Unavailable
+from observant_host.service.callers import Caller
 from observant_host.service.mcp.http_outlet import HttpOutlet
 from observant_host.service.mcp.outlet import error_of
+from observant_host.service.mcp.silences import Silences
 from observant_host.telemetry.propagation import parse
 from observant_host.wire.jsonrpc import Notification, Request, decode
-from observant_host.wire.revisions import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from observant_host.wire.revisions import INTERNAL_ERROR, INVALID_REQUEST, MODERN, PARSE_ERROR
 from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from observant_host.service.callers import Caller
+    from observant_host.decisions.northbound import Question
     from observant_host.service.mcp.desk import Desk
     from observant_host.timing.clock import Clock
     from observant_host.wire.jsonrpc import Id
+    from observant_host.wire.mirrored_headers import Mirrored
 
-    Identify = Callable[[web.Request], Awaitable[Caller]]
+    Identify = Callable[[web.Request], Caller | Awaitable[Caller]]
 
 PATH: Final = "/mcp"
 
@@ -60,21 +64,77 @@ class LegacyDoor(Protocol):
 
 
 class Door:
-    """The endpoint. `identify` says who asks, and raises an HTTP error for whoever may not."""
+    """The endpoint. `identify` says who asks, at once where nothing has to be waited for, and
+    raises an HTTP error for whoever may not."""
 
     def __init__(self, desk: Desk, *, clock: Clock, identify: Identify, legacy: LegacyDoor) -> None:
         self._desk = desk
         self._clock = clock
         self._identify = identify
         self._legacy = legacy
+        self._silences = Silences(clock)
 
     def add_to(self, app: web.Application) -> None:
         app.router.add_route("*", PATH, self.handle)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        caller = await self._identify(request)
-        if request.method == "POST":
-            return await self._post(request, caller)
+        # One function from the head to the answer: every call goes through here, and a coroutine
+        # more for each step would be entered twice, on the way in and on the way out.
+        caller = self._identify(request)
+        if not isinstance(caller, Caller):
+            caller = await caller
+        if request.method != "POST":
+            return await self._not_posted(request, caller)
+        headers = request.headers
+        if not is_json(headers.get("Content-Type")):
+            why = "the Content-Type must be application/json"
+            return _refused(None, Refusal(INVALID_REQUEST, why, status=415))
+        content = request.content
+        if content.is_eof() and content.total_bytes <= request.client_max_size:
+            body = content.read_nowait()
+        else:
+            try:
+                body = await request.read()
+            except web.HTTPRequestEntityTooLarge as error:
+                why = f"the body is larger than max_message_bytes allows: {error.text or ''}"
+                return _refused(None, Refusal(INVALID_REQUEST, why.strip(), status=413))
+        messages = decode(body)
+        message = messages[0] if len(messages) == 1 else None
+        if _is_legacy(request, message):
+            return await self._legacy.post(request, body, caller)
+        if isinstance(message, Notification):
+            return web.Response(status=202)
+        if not isinstance(message, Request):
+            return _refused(None, _unusable(body))
+        reads = accepted(headers.get("Accept"))
+        if not (reads.json or reads.sse):
+            why = "the client must accept application/json and text/event-stream"
+            return _refused(message.id, Refusal(INVALID_REQUEST, why, status=406))
+        out = HttpOutlet(request, accepted=reads, clock=self._clock, silences=self._silences)
+        try:
+            read = read_request(message, era="modern")
+            refusal = read if isinstance(read, Refusal) else self._mismatch(request, read, caller)
+            if refusal is not None:
+                await self._desk.refuse(message.id, message.method, refusal, out=out, era="modern")
+            elif not isinstance(read, Refusal):
+                around = parse(headers.get("traceparent"), headers.get("tracestate"))
+                await self._desk.serve(read, caller, out=out, around=around)
+        except Unavailable as error:
+            return _refused(message.id, Refusal(INTERNAL_ERROR, str(error), status=503))
+        finally:
+            out.abandon()
+        return out.response or web.Response(status=500)
+
+    def _mismatch(self, request: web.Request, read: Question, caller: Caller) -> Refusal | None:
+        """What is wrong with the headers that repeat the body."""
+        mirrored: tuple[Mirrored, ...] = ()
+        if read.target is not None and read.method == "tools/call":
+            mirrored = self._desk.mirrored(read.target, caller)
+        if not mirrored and repeats(read, request.headers.getall):
+            return None
+        return mismatch(read, _headers(request), mirrored)
+
+    async def _not_posted(self, request: web.Request, caller: Caller) -> web.StreamResponse:
         if SESSION in request.headers:
             if request.method == "GET":
                 return await self._legacy.get(request, caller)
@@ -86,73 +146,22 @@ class Door:
         )
         return _refused(None, Refusal(INVALID_REQUEST, why, status=405), Allow="POST")
 
-    async def _post(self, request: web.Request, caller: Caller) -> web.StreamResponse:
-        if not is_json(request.headers.get("Content-Type")):
-            why = "the Content-Type must be application/json"
-            return _refused(None, Refusal(INVALID_REQUEST, why, status=415))
-        try:
-            body = await request.read()
-        except web.HTTPRequestEntityTooLarge as error:
-            why = f"the body is larger than max_message_bytes allows: {error.text or ''}"
-            return _refused(None, Refusal(INVALID_REQUEST, why.strip(), status=413))
-        messages = decode(body)
-        message = messages[0] if len(messages) == 1 else None
-        if self._is_legacy(request, message):
-            return await self._legacy.post(request, body, caller)
-        match message:
-            case Request():
-                return await self._answered(request, message, caller)
-            case Notification():
-                return web.Response(status=202)
-            case _:
-                return _refused(None, _unusable(body))
 
-    async def _answered(
-        self, request: web.Request, message: Request, caller: Caller
-    ) -> web.StreamResponse:
-        reads = accepted(request.headers.get("Accept"))
-        if not (reads.json or reads.sse):
-            why = "the client must accept application/json and text/event-stream"
-            return _refused(message.id, Refusal(INVALID_REQUEST, why, status=406))
-        out = HttpOutlet(request, accepted=reads, clock=self._clock)
-        try:
-            await self._served(request, message, caller, out)
-        except Unavailable as error:
-            return _refused(message.id, Refusal(INTERNAL_ERROR, str(error), status=503))
-        finally:
-            out.abandon()
-        return out.response or web.Response(status=500)
-
-    async def _served(
-        self, request: web.Request, message: Request, caller: Caller, out: HttpOutlet
-    ) -> None:
-        desk = self._desk
-        read = read_request(message, era="modern")
-        refusal = read if isinstance(read, Refusal) else None
-        if not isinstance(read, Refusal):
-            name = read.text("name") if read.method == "tools/call" else None
-            mirrored = () if name is None else desk.mirrored(name, caller)
-            refusal = mismatch(read, _headers(request), mirrored)
-        if refusal is not None:
-            await desk.refuse(message.id, message.method, refusal, out=out, era="modern")
-        elif not isinstance(read, Refusal):
-            headers = request.headers
-            around = parse(headers.get("traceparent"), headers.get("tracestate"))
-            await desk.serve(read, caller, out=out, around=around)
-
-    @staticmethod
-    def _is_legacy(request: web.Request, message: object) -> bool:
-        """A reply, a batch or something unreadable is modern, unless it names a session."""
-        method, params = "", None
-        if isinstance(message, Request | Notification):
-            method, params = message.method, message.params
-        era = era_of(
-            method,
-            says_version=says_version(params),
-            header=request.headers.get(VERSION),
-            has_session=SESSION in request.headers,
-        )
-        return era == "legacy"
+def _is_legacy(request: web.Request, message: object) -> bool:
+    """A reply, a batch or something unreadable is modern, unless it names a session."""
+    header = request.headers.get(VERSION)
+    method, params = "", None
+    if isinstance(message, Request | Notification):
+        method, params = message.method, message.params
+    if header in MODERN and method != "initialize":
+        return False  # as the table says, without a look into `_meta`
+    era = era_of(
+        method,
+        says_version=says_version(params),
+        header=header,
+        has_session=SESSION in request.headers,
+    )
+    return era == "legacy"
 
 
 def _headers(request: web.Request) -> dict[str, list[str]]:

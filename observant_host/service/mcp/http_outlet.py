@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from observant_host.decisions.northbound import STATUS_OK
+from observant_host.service.access.whole_answer import WholeAnswer, fits
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
 if TYPE_CHECKING:
@@ -21,13 +23,11 @@ if TYPE_CHECKING:
 
     from observant_host.decisions.northbound_http import Accepted
     from observant_host.service.mcp.outlet import Part, Response
+    from observant_host.service.mcp.silences import Silences
     from observant_host.timing.clock import Clock
 
 MAX_WAITING_BYTES: Final = 1024 * 1024
 """Of notifications that a client has not read: a megabyte is thousands of progress notes."""
-KEEP_ALIVE_S: Final = 15.0
-"""Between two comments on a silent stream, and before an answer becomes one: common proxies cut a
-silent connection off after 30 or 60 seconds."""
 STALLED_S: Final = 60.0
 """For a client to take one piece of a body: a slow line takes seconds."""
 PIECE_BYTES: Final = 256 * 1024
@@ -37,6 +37,7 @@ WHOLE_BYTES: Final = 64 * 1024
 _EVENT: Final = b"event: message\ndata: "
 _END: Final = b"\n\n"
 _COMMENT: Final = b": keep-alive\n\n"
+_BODY_HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 _STREAM_HEADERS: Final = {
     "Content-Type": "text/event-stream",
     "Cache-Control": "no-store",
@@ -54,20 +55,20 @@ class HttpOutlet:
         *,
         accepted: Accepted,
         clock: Clock,
-        keep_alive_s: float = KEEP_ALIVE_S,
+        silences: Silences,
         stalled_s: float = STALLED_S,
     ) -> None:
         self._request = request
         self._accepted = accepted
         self._clock = clock
-        self._keep_alive_s = keep_alive_s
+        self._silences = silences
         self._stalled_s = stalled_s
         self._waiting: deque[tuple[Part, ...]] = deque()
         self._waiting_bytes = 0
         self._more = Signal()
         self._last = False
         self._pump: asyncio.Task[None] | None = None
-        self._silence = clock.call_at(clock.monotonic() + keep_alive_s, self._too_long)
+        silences.begin(self)
         self.closed = False
         self.cut: str | None = None
         self.response: web.StreamResponse | None = None
@@ -81,7 +82,7 @@ class HttpOutlet:
             self._end_now("slow_reader")
 
     async def respond(self, response: Response) -> None:
-        self._silence.cancel()
+        self._silences.end(self)
         if self._pump is None and self._accepted.json:
             await self._body(response)
             return
@@ -93,11 +94,11 @@ class HttpOutlet:
     def abandon(self) -> None:
         """The exchange is over, whatever is left."""
         self.closed = True
-        self._silence.cancel()
+        self._silences.end(self)
         if self._pump is not None and not self._pump.done():
             self._pump.cancel()
 
-    def _too_long(self) -> None:
+    def too_long(self) -> None:
         """Nothing was said so far: begin the stream, so that its comments keep it alive."""
         if self._pump is None and not self.closed and self._accepted.sse:
             self._put((_COMMENT,))
@@ -121,20 +122,22 @@ class HttpOutlet:
                 if self._last:
                     break
                 self._more.clear()
-                if await wait_any(self._clock, self._keep_alive_s, self._more) is None:
+                if await wait_any(self._clock, self._silences.after_s, self._more) is None:
                     await self._write(response, (_COMMENT,))
             await response.write_eof()
         except ConnectionError:
             self.closed = True
 
     async def _body(self, response: Response) -> None:
-        headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
         if response.size <= WHOLE_BYTES:
+            if response.status == STATUS_OK and fits(self._request):
+                self.response = WholeAnswer(response.whole(), now_ns=self._clock.wall_ns())
+                return
             self.response = web.Response(
-                body=response.whole(), status=response.status, headers=headers
+                body=response.whole(), status=response.status, headers=_BODY_HEADERS
             )
             return
-        self.response = stream = web.StreamResponse(status=response.status, headers=headers)
+        self.response = stream = web.StreamResponse(status=response.status, headers=_BODY_HEADERS)
         stream.content_length = response.size
         try:
             await stream.prepare(self._request)

@@ -20,6 +20,7 @@ from observant_host.service.mcp.legacy_streams import place_of
 from observant_host.service.mcp.legacy_table import Table
 from observant_host.service.mcp.legacy_writer import Writer
 from observant_host.service.mcp.outlet import error_of
+from observant_host.service.mcp.silences import Silences
 from observant_host.telemetry.propagation import parse
 from observant_host.timing.tasks import wait_any
 from observant_host.wire.jsonrpc import Error, Notification, Request, Result, decode
@@ -68,6 +69,7 @@ class LegacyDoor:
     def __init__(self, desk: Desk, host: Served, *, clock: Clock) -> None:
         self._desk = LegacyDesk(desk, host, clock=clock)
         self._clock = clock
+        self._silences = Silences(clock)
         self.table = Table(clock=clock)
 
     def close(self) -> None:
@@ -199,7 +201,8 @@ class LegacyDoor:
             seat.exchanges.remove(exchange)
 
     async def _body(self, request: web.Request, response: Response) -> web.StreamResponse:
-        out = HttpOutlet(request, accepted=Accepted(json=True, sse=False), clock=self._clock)
+        reads = Accepted(json=True, sse=False)
+        out = HttpOutlet(request, accepted=reads, clock=self._clock, silences=self._silences)
         await out.respond(response)
         return out.response or web.Response(status=500)
 

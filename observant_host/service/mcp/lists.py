@@ -68,7 +68,7 @@ class Lists:
         self._host = host
         self._clock = clock
         self._page_items = page_items
-        self._views: OrderedDict[str, Shown] = OrderedDict()
+        self._views: OrderedDict[tuple[str, str], Shown] = OrderedDict()
 
     def seen_by(self, part: Slice) -> Catalogue:
         """The present catalogue as it is for a slice."""
@@ -76,8 +76,7 @@ class Lists:
 
     def shown(self, part: Slice) -> Shown:
         """Its lists, made anew where the catalogue changed."""
-        current = self._host.catalogue
-        key = f"{self._names} {part.key}"
+        current, key = self._host.catalogue, (self._names, part.key)
         known = self._views.get(key)
         if known is not None and known.catalogue.version == current.version:
             return known

@@ -34,7 +34,7 @@ class Response(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        return sum(len(part) for part in self.parts)
+        return sum(map(len, self.parts))
 
     def whole(self) -> bytes:
         return b"".join(self.parts)

@@ -58,7 +58,7 @@ class _Call(msgspec.Struct, frozen=True):
 def read_front(question: Question) -> Question | Wanted | Wrong:
     """What a caller that searches wants: `call_tool` as the call that it stands for, what is not of
     the two as it is."""
-    name = question.text("name") if question.method == "tools/call" else None
+    name = question.target if question.method == "tools/call" else None
     arguments = question.params.get("arguments", Raw(b"{}"))
     try:
         if name == FIND:
@@ -145,7 +145,7 @@ def _result(text: str, **more: Any) -> dict[str, Any]:
 
 def _unwrapped(question: Question, call: _Call) -> Question:
     params = {**question.params, "name": Raw(encode(call.name)), "arguments": call.arguments}
-    return msgspec.structs.replace(question, params=params)
+    return msgspec.structs.replace(question, params=params, target=call.name)
 
 
 _wanted: Final = msgspec.json.Decoder(Wanted).decode

@@ -10,8 +10,9 @@ import aiohttp
 from aiohttp import web
 
 from observant_host.decisions.northbound_http import Accepted
-from observant_host.service.mcp.http_outlet import KEEP_ALIVE_S, STALLED_S, HttpOutlet
+from observant_host.service.mcp.http_outlet import STALLED_S, HttpOutlet
 from observant_host.service.mcp.outlet import Response, notification, result_of
+from observant_host.service.mcp.silences import KEEP_ALIVE_S, Silences
 from observant_host.timing.clock import SystemClock
 from tests.support.clock import ManualClock
 from tests.support.hosts import PATIENCE_S
@@ -35,7 +36,8 @@ class Served:
         self.ended: asyncio.Future[str] = asyncio.Future()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        out = HttpOutlet(request, accepted=BOTH, clock=self._clock)
+        silences = Silences(self._clock)
+        out = HttpOutlet(request, accepted=BOTH, clock=self._clock, silences=silences)
         self.outlet.set_result(out)
         try:
             await self._script(out)
