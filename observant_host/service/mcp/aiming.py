@@ -35,7 +35,10 @@ class Aiming:
         self._lists = lists
 
     def tool(self, name: str, part: Slice) -> str | None:
-        return self._named(find_tool(self._catalogue(part), name), "tool", part, name)
+        catalogue = self._catalogue(part)
+        if (entry := catalogue.lookup.get(name)) is not None:
+            return entry.server  # nearly always: what follows is for names that are not there
+        return self._named(find_tool(catalogue, name), "tool", part, name)
 
     def prompt(self, name: str, part: Slice) -> str | None:
         return self._named(find_prompt(self._catalogue(part), name), "prompt", part, name)

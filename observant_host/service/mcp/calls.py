@@ -19,6 +19,7 @@ from observant_host.decisions.northbound_errors import refusal_of
 from observant_host.errors import CallError, InvalidCall
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.service.mcp.aiming import Aiming
+from observant_host.service.mcp.inputs import NOTHING, is_plain
 from observant_host.service.mcp.logs import Logs, Reader
 from observant_host.service.mcp.outlet import Response, error_of, notification
 from observant_host.service.mcp.results import complete, contents, failed
@@ -71,13 +72,22 @@ class Calls:
             return _lacks(question, "name", "a string")
         options = self._options(question, caller, out, op)
         arguments = question.params.get("arguments", NO_ARGUMENTS)
-
-        async def call(options: CallOptions) -> CallResult:
-            return await self._host.call_tool(name, arguments, **options)
-
+        result: CallResult | Response
         try:
             owner = self._aiming.tool(name, caller.slice)
-            result = await self._through(question, caller, op, relay, owner, options, call, out)
+            if owner is None or is_plain(question, relay):
+                # nearly every call: what comes between is for those that may be asked first
+                if owner is not None:
+                    options["handlers"], options["inputs"] = NOTHING, "hand_up"
+                result = await self._host.call_tool(name, arguments, **options)
+                if result.input_required is not None and owner is not None:
+                    result = self._inputs.asked(question, caller, op, server=owner, result=result)
+            else:
+
+                async def call(options: CallOptions) -> CallResult:
+                    return await self._host.call_tool(name, arguments, **options)
+
+                result = await self._through(question, caller, op, relay, owner, options, call, out)
         except CallError as error:
             refusal = refusal_of(error, method="tools/call")
             op.end_as(error.outcome, error.error_type)

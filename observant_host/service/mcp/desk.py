@@ -30,7 +30,7 @@ from observant_host.service.mcp.search_front import Search, Wanted, Wrong, read_
 from observant_host.telemetry.propagation import Link, parse
 from observant_host.telemetry.vocabulary import NorthboundRequest
 from observant_host.timing.tasks import wait_any
-from observant_host.wire.revisions import METHOD_NOT_FOUND
+from observant_host.wire.revisions import METHOD_NOT_FOUND, MODERN
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -168,7 +168,11 @@ class Desk:
         front: Wanted | Wrong | None,
     ) -> Response | Awaitable[Response | Subscription]:
         """The response, or what has to be waited for to have it."""
-        refusal = unsupported(question.meta.version) if question.era == "modern" else None
+        serve = self._calls.by_method.get(question.method)  # all of them are always announced
+        modern = question.era == "modern"
+        if serve is not None and front is None and (not modern or question.meta.version in MODERN):
+            return serve(question, caller, out, op, relay)
+        refusal = unsupported(question.meta.version) if modern else None
         known = refusal or method_of(question.method, self.capabilities(caller, era=question.era))
         if isinstance(known, Refusal):
             return error_of(question.id, known)
@@ -177,8 +181,6 @@ class Desk:
         if front is not None:
             op.end_as("tool_error", "tool_error")
             return refused(question.id, front)
-        if (serve := self._calls.by_method.get(question.method)) is not None:
-            return serve(question, caller, out, op, relay)
         match question.method:
             case "server/discover" if question.era == "modern":
                 return discovered(question.id, self.lists, caller)

@@ -90,6 +90,12 @@ class Inputs:
             return await self._unparked(question, carried, op, options)
         return await self._called(question, carried, op, options, call)
 
+    def asked(
+        self, question: Question, caller: Caller, op: Operation, *, server: str, result: CallResult
+    ) -> CallResult | Response:
+        """What is answered where a plain call's server wants input first."""
+        return self._answered(question, self._begun(question, caller, server), result, op)
+
     def close(self) -> None:
         """Nobody can come back any more. Idempotent."""
         self.parking.close()
@@ -99,17 +105,21 @@ class Inputs:
         responses = question.params.get("inputResponses")
         if _members(responses) is None:
             return _refusal("`inputResponses` must be a JSON object")
-        new = Round(
+        new = self._begun(question, caller, server, number=0 if responses is None else 1)
+        if _absent(question.params.get("requestState")):
+            return new
+        return self._opened(question, question.text("requestState"), new)
+
+    @staticmethod
+    def _begun(question: Question, caller: Caller, server: str, *, number: int = 0) -> Round:
+        return Round(
             principal=caller.principal,
             server=server,
             method=question.method,
             digest=b"",  # it is only looked at where there is something to compare it with
-            number=0 if responses is None else 1,
+            number=number,
             expires=0,
         )
-        if _absent(question.params.get("requestState")):
-            return new
-        return self._opened(question, question.text("requestState"), new)
 
     def _opened(self, question: Question, text: str | None, new: Round) -> Round | Refusal:
         found = None if text is None else self._sealer.open(text)
@@ -225,6 +235,20 @@ class Inputs:
         asked = () if requests is None else (b'"inputRequests":', memoryview(requests), b",")
         head = b'{"resultType":"input_required",'
         return result_of(question.id, (head, *asked, b'"requestState":%b}' % encode(sealed)))
+
+
+def is_plain(question: Question, relay: Relay | None) -> bool:
+    """Whether it is a call and nothing else: of a modern caller that offers no input, brings none,
+    and reads no logs along."""
+    meta, params = question.meta, question.params
+    return (
+        relay is None
+        and question.era == "modern"
+        and not meta.capabilities
+        and meta.log_level is None
+        and "inputResponses" not in params
+        and "requestState" not in params
+    )
 
 
 class _Asked(msgspec.Struct):

@@ -76,7 +76,8 @@ class Lists:
 
     def shown(self, part: Slice) -> Shown:
         """Its lists, made anew where the catalogue changed."""
-        current, key = self._host.catalogue, (self._names, part.key)
+        host = self._host
+        current, key = host.catalogue, (host.config.service.names, part.key)
         known = self._views.get(key)
         if known is not None and known.catalogue.version == current.version:
             return known
