@@ -6,6 +6,7 @@ Retrying Requests.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 from base64 import b64encode
@@ -17,6 +18,7 @@ from yarl import URL
 
 from observant_host.errors import HostError, HttpFailure, TransportError
 from observant_host.transports.web.connections import PASSAGE, Connector
+from observant_host.transports.web.direct import MAX_BODY, READ_BYTES, Address, post
 from observant_host.transports.web.failures import Failures, shown
 from observant_host.transports.web.proxies import proxy_for
 from observant_host.transports.web.reply import Reply
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from observant_host.timing.clock import Clock
     from observant_host.transports.base import Credentials
     from observant_host.transports.web.connections import Passage
+    from observant_host.transports.web.reply import Response
 
 CALL_CONNECTIONS: Final = 256
 """Requests at once to one origin: far above what `max_in_flight` usually lets through, and below
@@ -64,7 +67,7 @@ class WebClient:
         streams: Connector,
     ) -> None:
         self.url = url.with_user(None)
-        self._from_url = _basic(url)
+        self._from_url = {"User-Agent": USER_AGENT, **_basic(url)}
         self.failures = Failures(masker=masker, clock=clock)
         self._name = name
         self._credentials = credentials
@@ -73,9 +76,8 @@ class WebClient:
         self._masker = masker
         self._clock = clock
         self._proxy = proxy
-        self._calls = _session(calls)
-        self._streams = _session(streams)
-        self._connectors = (calls, streams)
+        self._pools = [(each, _session(each)) for each in (calls, streams)]
+        self._stand(self._from_url)
 
     async def ask(
         self,
@@ -96,9 +98,7 @@ class WebClient:
         target, renewed = url or self.url, False
         for _ in range(MAX_HOPS + 1):
             given = await self._authorisation(target)
-            reply = await self._asked(
-                verb, target, _merged(self._from_url, given, headers), frame, passage, apart=apart
-            )
+            reply = await self._asked(verb, target, headers, frame, passage, apart=apart)
             if reply.status == 401 and not renewed and await self._renewed(given):
                 renewed = True
             elif reply.status in (301, 302, 303, 307, 308):
@@ -110,8 +110,8 @@ class WebClient:
 
     async def close(self) -> None:
         """Close every connection; open streams end."""
-        await self._calls.close()
-        await self._streams.close()
+        for _, session in self._pools:
+            await session.close()
 
     async def _asked(
         self,
@@ -144,24 +144,41 @@ class WebClient:
         apart: bool,
     ) -> Reply:
         passage.connected = False
-        session = self._streams if apart else self._calls
+        connector, session = self._pools[apart]
+        alone = self._names.isdisjoint([name.lower() for name in headers])
         try:
-            response = await session.request(
-                verb,
-                url,
-                data=_body(frame),
-                headers=headers,
-                allow_redirects=False,
-                proxy=self._proxy,
-            )
+            if verb == "POST" and frame and len(frame) <= MAX_BODY and alone and not self._proxy:
+                response: Response = await post(connector, *self._opening(url), headers, frame)
+            else:
+                response = await session.request(
+                    verb,
+                    url,
+                    data=_body(frame),
+                    headers=merged(self._standing, headers),
+                    allow_redirects=False,
+                    proxy=self._proxy,
+                )
         except (aiohttp.ClientError, OSError) as error:
             if passage.connected and passage.reused:
                 self._distrust()
             raise self.failures.of_error(error, url, passage) from error
         return Reply(response, url=url, passage=passage, failures=self.failures, clock=self._clock)
 
+    def _stand(self, standing: dict[str, str]) -> None:
+        """These go with every request from now on, but for what one says itself."""
+        self._standing = standing
+        self._names = frozenset(map(str.lower, standing))
+        self._opened: tuple[Address, str] | None = None
+
+    def _opening(self, url: URL) -> tuple[Address, str]:
+        """Where a POST to this URL goes, and how it begins: made once for many."""
+        if self._opened is None or self._opened[0].url is not url:
+            address = Address("POST", url, loop=asyncio.get_running_loop())
+            self._opened = address, address.opening(self._standing)
+        return self._opened
+
     def _distrust(self) -> None:
-        for connector in self._connectors:
+        for connector, _ in self._pools:
             connector.distrust()
 
     async def _authorisation(self, url: URL) -> Mapping[str, str]:
@@ -172,6 +189,7 @@ class WebClient:
             raise self.failures.make("credentials", url, what, sent=False) from error
         if given != self._given:
             self._given = dict(given)
+            self._stand(merged(self._from_url, given))
             told = repr(sorted(self._given.items())).encode()
             self.authorization = hashlib.sha256(told).hexdigest()
         return given
@@ -269,8 +287,7 @@ def _session(connector: Connector) -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         trust_env=False,
-        headers={"User-Agent": USER_AGENT},
-        read_bufsize=2**18,
+        read_bufsize=READ_BYTES,
     )
 
 
@@ -285,10 +302,8 @@ def _basic(url: URL) -> dict[str, str]:
     return {"Authorization": f"Basic {b64encode(pair).decode()}"}
 
 
-def _merged(*layers: Mapping[str, str]) -> dict[str, str]:
+def merged(*layers: Mapping[str, str]) -> dict[str, str]:
     """Later ones win, in whatever case they write a name."""
-    if not layers[0] and not layers[1]:
-        return dict(layers[-1])
     named = {name.lower(): (name, value) for layer in layers for name, value in layer.items()}
     return dict(named.values())
 

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from observant_host.errors import HttpFailure, HttpFailureKind
     from observant_host.timing.clock import Clock
     from observant_host.transports.web.connections import Passage
+    from observant_host.transports.web.direct import DirectResponse
     from observant_host.transports.web.encodings import Inflate
     from observant_host.transports.web.failures import Failures
+
+    Response = aiohttp.ClientResponse | DirectResponse
 
 LINGER_S: Final = 0.25
 """For the end of a stream whose response is in: most end at once, and then their connection can
@@ -44,7 +47,7 @@ class Reply:
 
     def __init__(
         self,
-        response: aiohttp.ClientResponse,
+        response: Response,
         *,
         url: URL,
         passage: Passage,

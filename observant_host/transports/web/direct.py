@@ -1,0 +1,127 @@
+"""A small POST straight over one of the library's connections.
+
+Nearly every exchange is one: a few hundred bytes out, a JSON body back. The library's session makes
+a request object, a response object and (before Python 3.12) a task that writes for each of them,
+which is more than half of what a call costs. Here its pool, its connections with their TLS and DNS,
+and its parser are used without these. Whatever is not that simple (another verb, a proxy, a large
+body) goes through the session.
+
+Source: RFC 9112 3 Request Line, 5 Field Syntax; RFC 9110 15.2 Informational 1xx.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.connector import Connection
+
+    from observant_host.transports.web.connections import Connector
+
+READ_BYTES: Final = 2**18
+"""Of a body read ahead of us before its connection is paused."""
+
+MAX_BODY: Final = 64 * 1024
+"""Written at once, whatever the connection has taken by then: what a socket takes anyway."""
+
+_NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
+_CLOSED: Final = "Connection closed"
+
+
+class Address(aiohttp.ClientRequest):
+    """Where to connect, as the library's connector wants it: a request that is never sent, kept for
+    all that go to the same place."""
+
+    @cached_property
+    def connection_key(self) -> ConnectionKey:
+        """Asked for by each call, and always the same."""
+        return super().connection_key
+
+    def opening(self, standing: Mapping[str, str]) -> str:
+        """The request line, and the fields that every request to here has. Raises ValueError."""
+        fields = dict(standing)
+        if not any(name.lower() == "host" for name in fields):
+            fields = {"Host": self.headers["Host"], **fields}
+        return f"POST {self.url.raw_path_qs} HTTP/1.1\r\n{_lines(fields)}"
+
+
+class DirectResponse:
+    """As much of an aiohttp.ClientResponse as a reply is read from."""
+
+    __slots__ = ("_connection", "content", "headers", "status")
+
+    def __init__(self, connection: Connection, message: Any, content: aiohttp.StreamReader) -> None:
+        self.status: int = message.code
+        self.headers: Mapping[str, str] = message.headers
+        self.content = content
+        self._connection: Connection | None = connection
+        content.on_eof(self._release)
+
+    def close(self) -> None:
+        """Idempotent. Whoever still reads gets a ClientError."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            if self.content.exception() is None:
+                self.content.set_exception(aiohttp.ClientConnectionError(_CLOSED))
+            connection.close()
+
+    def _release(self) -> None:
+        """Read to its end: the connection serves the next one, if it may."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.release()
+
+
+async def post(
+    connector: Connector, address: Address, opening: str, fields: Mapping[str, str], frame: bytes
+) -> DirectResponse:
+    """The head of the response, of any status. Raises what the library's session would: a
+    ClientError or an OSError, and ValueError for a field that would be two."""
+    head = f"{opening}{_lines(fields)}Content-Length: {len(frame)}\r\n\r\n".encode()
+    connection = await connector.connect(address, [], _NO_TIMEOUT)
+    try:
+        message, content = await _exchanged(connection, head + frame)
+    except HttpProcessingError as error:
+        connection.close()
+        raise aiohttp.ClientResponseError(
+            address.request_info,
+            (),
+            status=error.code,
+            message=error.message,
+            headers=error.headers,
+        ) from error
+    except BaseException:
+        connection.close()
+        raise
+    return DirectResponse(connection, message, content)
+
+
+async def _exchanged(connection: Connection, data: bytes) -> tuple[Any, aiohttp.StreamReader]:
+    protocol = connection.protocol
+    transport = connection.transport
+    if protocol is None or transport is None or transport.is_closing():
+        raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
+    protocol.set_response_params(
+        read_until_eof=True, auto_decompress=False, read_bufsize=READ_BYTES
+    )
+    transport.write(data)
+    while True:
+        message, content = await protocol.read()
+        if not 100 <= message.code <= 199 or message.code == 101:
+            return message, content
+
+
+def _lines(fields: Mapping[str, str]) -> str:
+    """Raises ValueError where a value would begin another field."""
+    lines = [f"{name}: {value}\r\n" for name, value in fields.items()]
+    text = "".join(lines)
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines) or "\0" in text:
+        raise ValueError("a header field holds a line break or a null character")
+    return text
