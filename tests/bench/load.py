@@ -16,7 +16,7 @@ import gc
 import json
 import time
 from collections import deque
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 CONNECTIONS = 16
@@ -58,8 +58,7 @@ class Connection(asyncio.Protocol):
         self.began = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        self._transport = cast("asyncio.WriteTransport", transport)
 
     def call(self, began: float) -> None:
         self.began = began

@@ -56,8 +56,10 @@ async def static() -> None:
 
 
 def fastmcp(command: list[str]) -> None:
+    import logging
     import socket
 
+    logging.disable(logging.CRITICAL)
     from fastmcp.server import create_proxy  # type: ignore[import-not-found]  # of another venv
 
     with socket.socket() as free:

@@ -1,5 +1,6 @@
 """The least server of the current protocol, so that what is measured is its client: started with
-`python -I -S`, one JSON line in, one out. `--tools N` and `--prefix P` say what it lists."""
+`python -I -S`, one JSON line in, one out. `--tools N` and `--prefix P` say what it lists,
+`--size N` how long a result's text is."""
 
 import json
 import os
@@ -8,6 +9,7 @@ import sys
 ARGV = sys.argv
 TOOLS = int(ARGV[ARGV.index("--tools") + 1]) if "--tools" in ARGV else 10
 PREFIX = ARGV[ARGV.index("--prefix") + 1] if "--prefix" in ARGV else "t"
+SIZE = int(ARGV[ARGV.index("--size") + 1]) if "--size" in ARGV else 16
 PROPERTIES = {"text": {"type": "string"}, "n": {"type": "integer"}}
 SCHEMA = {"type": "object", "properties": PROPERTIES}
 HEAD = '{"resultType":"complete","ttlMs":600000,"cacheScope":"private",'
@@ -24,7 +26,9 @@ ANSWERS = {
         ]
     )
     + "}",
-    "tools/call": '{"resultType":"complete","content":[{"type":"text","text":"xxxxxxxxxxxxxxxx"}]}',
+    "tools/call": '{"resultType":"complete","content":[{"type":"text","text":"'
+    + "x" * SIZE
+    + '"}]}',
 }
 
 
