@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from observant_host import Host
 from observant_host.errors import CallError
-from observant_host.telemetry.vocabulary import RoutedCall
+from observant_host.telemetry.vocabulary import GapHealed, RoutedCall
 from tests.soak import figures
 from tests.soak.fleet import Fleet, Member, members
 from tests.soak.ledger import Account, Ended
@@ -44,6 +44,8 @@ SERVER_KEYS: dict[str, Any] = {
     "connect_timeout_s": 2.0,
     "shutdown_timeout_s": 1.0,
 }
+RELISTEN_S = 90.0
+"""A pause before a stream of changes is asked for again grows to a minute."""
 SLACK_MIB = 24.0
 """What memory may grow between the first quarter of the chaos and its end."""
 
@@ -61,16 +63,18 @@ class Phase:
 
 
 class Watching:
-    """A sink of the host's telemetry: how long calls to healthy servers waited for a place."""
+    """A sink of the host's telemetry: how long calls to healthy servers waited for a place, and how
+    often changes of servers went untold for a while."""
 
     name = "log"
 
     def __init__(self, healthy: set[str]) -> None:
         self._healthy = healthy
         self.phase = Phase()
+        self.gaps = 0
 
     def wants(self, kind: type[Fact]) -> bool:
-        return kind is RoutedCall
+        return kind in (RoutedCall, GapHealed)
 
     def emit(self, done: Finished) -> None:
         fact = done.fact
@@ -78,6 +82,8 @@ class Watching:
             self.phase.calls += 1
             if fact.peer in self._healthy:
                 self.phase.queued.append(fact.queued_ms / 1000)
+        elif isinstance(fact, GapHealed):
+            self.gaps += 1
 
 
 class Run:
@@ -129,10 +135,12 @@ class Run:
             await fleet.healed()
             await self._all_ready(host)
             after = await self._phase(host, self._calm_s)
+            await self._all_told(host)
             self._nothing_pending(host)
             self._compare(calm, chaos, after)
             self._memory(quarter_mib)
             self._say("harmed from outside", f"{fleet.harmed} times")
+            self._say("gaps in streams of changes, healed", self._watching.gaps)
         self._say("outcomes", dict(self._account.outcomes().most_common()))
 
     async def _chaos(self, host: Host) -> tuple[float, Phase]:
@@ -194,6 +202,17 @@ class Run:
             except TimeoutError:
                 view = host.servers[member.name]
                 self.failures.append(f"{member.name} did not recover: {view.state}, {view.detail}")
+
+    async def _all_told(self, host: Host) -> None:
+        """Each stream of changes stands again, or will after a pause that grew in the chaos."""
+        names = [member.name for member in self._crew if member.http]
+        end = time.monotonic() + RELISTEN_S
+        while silent := [name for name in names if host.servers[name].layers.listen != "ok"]:
+            if time.monotonic() > end:
+                whys = {name: host.servers[name].detail for name in silent}
+                self.failures.append(f"streams of changes that did not come back: {whys}")
+                return
+            await asyncio.sleep(0.1)
 
     def _nothing_pending(self, host: Host) -> None:
         for peer in host.core.fleet:

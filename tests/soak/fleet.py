@@ -25,7 +25,11 @@ STDIO = (
     *("stopped",) * 3,
     *("slow", "slow", "cut", "lost", "flood", "flap", "deaf", "double"),
 )
-HTTP = (*("steady",) * 3, "killed", "stopped", "slow", "cut", "lost", "flap", "refusing")
+HTTP = (
+    *("steady", "steady", "flood", "killed", "stopped"),
+    *("slow", "cut", "lost", "flap", "refusing"),
+)
+"""Each of them announces its lists, so that every harm also comes to a stream of changes."""
 OUTSIDE = ("killed", "stopped")
 """Tempers that are not the program's own: it is harmed by a signal."""
 

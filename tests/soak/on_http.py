@@ -65,15 +65,21 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _listen(self, message: Json) -> None:
+        if self.peer.misbehaves("refusing", 0.3):
+            self._refuse()
+            return
         self.wfile.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
         )
         self.wfile.write(b"data: " + line_of(acknowledged(message)) + b"\n")
         self.close_connection = True
+        told = b"data: " + line_of(changed(message["id"])) + b"\n"
         while True:
             time.sleep(0.5)
+            if self.peer.misbehaves("cut", 0.1):
+                self._cut(told[:-5])
+                return
             flood = self.peer.misbehaves("flood", 0.2)
-            told = b"data: " + line_of(changed(message["id"])) + b"\n"
             try:
                 self.wfile.write(told * 20 if flood else b": still here\n\n")
             except OSError:

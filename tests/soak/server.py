@@ -30,6 +30,7 @@ class Server:
         self.temper = options.get("temper", "steady")
         assert self.temper in TEMPERS, self.temper
         self._go = options["go"]
+        self._announces = self.temper == "flood" or "http" in options
         self._ledger = os.open(options["ledger"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._dice: Any = None
         if self.temper != "steady":
@@ -71,7 +72,7 @@ class Server:
         match method:
             case "server/discover":
                 identity = {META + "serverInfo": {"name": self.name, "version": "1"}}
-                capabilities = {"tools": {"listChanged": self.temper == "flood"}}
+                capabilities = {"tools": {"listChanged": self._announces}}
                 offered = {"supportedVersions": [REVISION], "capabilities": capabilities}
                 return {**offered, **cached, "_meta": identity}
             case "tools/list":
