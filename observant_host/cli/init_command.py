@@ -258,7 +258,8 @@ def _untried(server: ServerConfig) -> Finding:
     from observant_host.config.suggest import Finding
 
     detail = server.problem or "it is disabled in the imported file"
-    return Finding(name=server.name, era="unknown", detail=detail, tried=False)
+    disabled = server.problem is None
+    return Finding(name=server.name, era="unknown", detail=detail, tried=False, disabled=disabled)
 
 
 def finding_of(examination: Examination, mask: Callable[[str], str]) -> Finding:
@@ -331,9 +332,14 @@ def _show_findings(screen: Screen, findings: Sequence[Finding]) -> None:
         for one in findings
     ]
     screen.table(("server", "era", "version", "tools", "start", "note"), rows, fold="note")
+    for one in findings:
+        if one.era == "unknown" and not one.disabled:
+            screen.answer(f"{one.name}: {one.detail}")
 
 
 def _note(finding: Finding) -> str:
     if finding.era == "legacy":
         return "allowed in the new file, for this command, until a date"
-    return finding.detail if finding.era == "unknown" else ""
+    if finding.era != "unknown":
+        return ""
+    return "disabled in the imported file" if finding.disabled else "see below"

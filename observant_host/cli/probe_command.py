@@ -85,7 +85,7 @@ def probe(
     else:
         lines(screen, found)
     if suggest_legacy:
-        _suggest(screen, session, found)
+        _suggest(screen, session, found, standalone=standalone)
     return exit_code(found, session.required_names() if required_only else None)
 
 
@@ -115,11 +115,13 @@ def pasteable(suggestion: Suggestion) -> str:
     return "\n".join(suggestion_lines(suggestion.server, keys))
 
 
-def _suggest(screen: Screen, session: Session, found: Sequence[Server]) -> None:
+def _suggest(
+    screen: Screen, session: Session, found: Sequence[Server], *, standalone: bool
+) -> None:
     names = [one["name"] for one in found if one["era"] == "unknown"]
     if not names:
         screen.say("every server has shown its era; there is nothing to suggest")
-    for examination in session.examine(names):
+    for examination in session.examine(names, standalone=standalone):
         screen.say(f"{examination.server}: {examination.sentence}")
         if examination.suggestion is not None:
             screen.answer(pasteable(examination.suggestion))

@@ -241,13 +241,21 @@ class Session:
         found = await asyncio.to_thread(read_decisions, [self.state_dir], server=server)
         return msgspec.json.encode({"server": server, "decisions": found})
 
-    def examine(self, names: Sequence[str]) -> list[Examination]:
-        """A person's look at these servers, one after the other, in processes of their own."""
-        return run_async(self._examine(names))
+    def examine(self, names: Sequence[str], *, standalone: bool) -> list[Examination]:
+        """A person's look at these servers, one after the other, in processes of their own: by the
+        running host where there is one, which knows its own file."""
+        return run_async(self._examine(names, standalone=standalone))
 
-    async def _examine(self, names: Sequence[str]) -> list[Examination]:
+    async def _examine(self, names: Sequence[str], *, standalone: bool) -> list[Examination]:
         from observant_host.cli.source import principal
         from observant_host.host import Examiner
+        from observant_host.supervision.examine import Examination
+
+        if not standalone:
+            async with self.running_client() as client:
+                if client is not None:
+                    answers = [await client.examine(name) for name in names]
+                    return [msgspec.json.decode(one, type=Examination) for one in answers]
 
         servers = [server for server in self.config.servers if server.name in names]
         async with Examiner(self.config, recall_from=self.state_dir) as examiner:

@@ -19,7 +19,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     `era`: "modern", "legacy" (reached by the trial's one legacy handshake) or "unknown" (failed;
     `detail` is the sentence for a person). `start_s`: seconds until its era was known.
     `allowance` are the keys that let a legacy server be served (see `allowance_keys`). `tried` is
-    False where it was not even started (its configuration cannot be used, or it is disabled).
+    False where it was not even started: its configuration cannot be used, or it is `disabled`.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     allowance: Mapping[str, Any] = {}
     tried: bool = True
+    disabled: bool = False
 
 
 def allowance_keys(
@@ -112,11 +113,14 @@ def _server_lines(finding: Finding) -> list[str]:
     if finding.era == "modern":
         return [_comment(f"{finding.name} speaks {finding.version or 'the modern protocol'}.")]
     sentence = finding.detail or "no reason is known"
-    if not finding.tried:
-        return [_comment(f"{finding.name} was not started: {sentence}")]
+    what = "could not be used" if finding.tried else "was not started"
+    lines = [_comment(f"{finding.name} {what}: {sentence}")]
+    if finding.disabled:
+        return lines
+    again = "Try again" if finding.tried else "Once that is mended"
     return [
-        _comment(f"{finding.name} could not be used: {sentence}"),
-        _comment(f"Try again: observant-host probe {finding.name} --suggest-legacy"),
+        *lines,
+        _comment(f"{again}: observant-host probe {finding.name} --suggest-legacy"),
     ]
 
 

@@ -378,9 +378,12 @@ def is_error(fact: v.Fact, outcome: str) -> bool:
 
 def level_of(fact: v.Fact, outcome: str) -> Level:
     """The level of its log line: what went wrong, every downgrade, and a server that writes its log
-    where messages belong (the most common fault there is) is at least a warning."""
+    where messages belong (the most common fault there is) is at least a warning. That nothing is
+    lost at the start is for the record alone."""
     if isinstance(fact, v.FrameDropped) and fact.kind in STDOUT_NOISE:
         return "warning"
+    if isinstance(fact, v.TelemetryLost) and not fact.spans:
+        return "debug"
     level = RULES[type(fact)].level
     downgrade = isinstance(fact, v.EraDecide) and fact.direction == "downgrade"
     partial = isinstance(fact, v.ListenOpen) and bool(fact.left_out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -188,6 +189,23 @@ def test_probe_suggests_lines_that_the_configuration_accepts(ask: Ask) -> None:
     read_toml(table.encode(), name="suggestion", folder=".")
     assert 'allow_legacy = ["2025-06-18"]' in table
     assert "legacy_fingerprint" in table
+
+
+def test_the_running_host_looks_with_the_file_that_it_runs_with(
+    host: Serving,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As its sentence advises: without --config, in any folder."""
+    (tmp_path / "observant-host").symlink_to(host.stage.state_dir)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "empty"))
+    monkeypatch.chdir(tmp_path)
+    run(["probe", "attic", "--suggest-legacy"])
+    said = capsys.readouterr()
+    assert "[servers.attic]" in said.out
+    assert "error:" not in said.err
 
 
 def test_explain_tells_decisions_in_words_with_their_evidence(ask: Ask) -> None:

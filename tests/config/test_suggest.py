@@ -33,7 +33,8 @@ FINDINGS = [
     Finding(name="git", era="modern", version="2026-07-28"),
     Finding(name="dead", era="unknown", detail='it exits\n[servers.dead]\ncommand = "evil"'),
     Finding(name="mute", era="unknown"),
-    Finding(name="off", era="unknown", detail="it is disabled", tried=False),
+    Finding(name="unset", era="unknown", detail="TOKEN is not set", tried=False),
+    Finding(name="off", era="unknown", detail="it is disabled", tried=False, disabled=True),
 ]
 
 
@@ -75,6 +76,10 @@ def test_a_servers_words_stay_inside_their_comment() -> None:
     assert "# mute could not be used: no reason is known\n" in text
     assert text.endswith("\n# off was not started: it is disabled\n")
     assert "# Try again: observant-host probe mute --suggest-legacy\n" in text
+    assert (
+        "# unset was not started: TOKEN is not set\n"
+        "# Once that is mended: observant-host probe unset --suggest-legacy\n" in text
+    )
     assert list(tomllib.loads(text)["servers"]) == ["mem.1"]
 
 
