@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from observant_host.cli.main import run
 from observant_host.cli.status_command import usage
 from tests.cli.serving import Serving, serving, stage_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Ended(NamedTuple):
