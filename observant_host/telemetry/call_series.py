@@ -26,6 +26,8 @@ _OVERHEAD: Final = PREFIX + "overhead_seconds"
 _TOOL_CALLS: Final = PREFIX + "tool_calls_total"
 _TOOL_DURATION: Final = PREFIX + "tool_duration_seconds"
 _OPERATION: Final = "mcp_client_operation_duration_seconds"
+_SERVED: Final = "mcp_server_operation_duration_seconds"
+_HTTP: Final = PREFIX + "http_requests_total"
 _ATTEMPTS: Final = PREFIX + "attempts_total"
 _OVERFLOW: Final = PREFIX + "label_overflow_total"
 
@@ -90,6 +92,22 @@ class CallSeries:
         if given.purpose == "call":
             peer = given.peer
             (self._attempts.get(peer) or self._find_attempts(peer)).inc()
+
+    def served(self, done: Measured) -> None:
+        """A NorthboundRequest is over."""
+        given = cast("v.NorthboundRequest", done.given)
+        method, error = given.method, done.error_type or ""
+        if method not in _KNOWN_METHODS:
+            method = OTHER
+        if error not in _KNOWN_ERRORS:
+            error = OTHER
+        series = self._series(_SERVED, method, given.era, error)
+        series.observe(done.duration_ns * _NS, done.context)
+
+    def answered(self, done: Measured) -> None:
+        """An HttpAnswered."""
+        given = cast("v.HttpAnswered", done.given)
+        self._series(_HTTP, given.route, given.code).inc()
 
     def _find(self, key: tuple[str, str, str, str]) -> _OfCalls:
         peer, tool, outcome, fault = key

@@ -7,7 +7,7 @@ A sink that fails waits and is tried again; it never breaks, slows or loses the 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from observant_host.telemetry.finished import Choosy, Meter
 from observant_host.telemetry.finished import Finished as Finished
@@ -17,7 +17,7 @@ from observant_host.telemetry.operation import ambient
 from observant_host.telemetry.propagation import Link as Link
 from observant_host.telemetry.propagation import TraceContext as TraceContext
 from observant_host.telemetry.propagation import new_span_id, new_trace_id
-from observant_host.telemetry.rules import attributes_of, rule_of
+from observant_host.telemetry.rules import RULES, attributes_of, rule_of
 from observant_host.telemetry.vocabulary import RoutedCall, TelemetryLost
 
 if TYPE_CHECKING:
@@ -109,7 +109,14 @@ class Telemetry:
     def count(
         self, fact: Fact, *, parent: TraceContext | None = None, links: Sequence[Link] = ()
     ) -> TraceContext:
-        """A moment. Returns where it stands in the trace, to be linked to later."""
+        """A moment. Returns where it stands in the trace, to be linked to later; all zeros for what
+        is a number and nothing else."""
+        ways = self._ways.get(type(fact)) or self._ways_of(type(fact))
+        if ways.only_measured:
+            done = Finished(fact, _NOWHERE)
+            for meter in ways.meters:
+                meter(done)
+            return _NOWHERE
         rule = rule_of(fact)
         outer = ambient.get()
         if rule.event is not None and outer is not None:
@@ -124,7 +131,6 @@ class Telemetry:
         done = Finished(
             fact, context, start_ns=now, parent=around, links=tuple(links), handle=handle
         )
-        ways = self._ways.get(type(fact)) or self._ways_of(type(fact))
         for meter in ways.meters:
             meter(done)
         for sink in ways.sinks:
@@ -229,14 +235,21 @@ class Telemetry:
                 else:
                     meters.append(meter)
         ordinary = [one for one in sinks if not (isinstance(one, Choosy) and one.passes_over(kind))]
-        ways = self._ways[kind] = _Ways(tuple(meters), tuple(sinks), tuple(ordinary))
+        rule = RULES[kind]
+        only = not sinks and rule.span is None and rule.event is None
+        ways = self._ways[kind] = _Ways(tuple(meters), tuple(sinks), tuple(ordinary), only)
         return ways
 
 
 class _Ways(NamedTuple):
     """Where facts of one kind go, found once. `ordinary`: the sinks of work that ended well and has
-    no span."""
+    no span. `only_measured`: nothing of them is kept but a number, so that they have no place in a
+    trace either."""
 
     meters: tuple[Callable[[Measured], None], ...]
     sinks: tuple[Sink, ...]
     ordinary: tuple[Sink, ...]
+    only_measured: bool
+
+
+_NOWHERE: Final = TraceContext(0, 0)

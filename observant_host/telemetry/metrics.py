@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from observant_host.telemetry import vocabulary as v
 from observant_host.telemetry.call_series import CallSeries
 from observant_host.telemetry.children import Children
-from observant_host.telemetry.label_values import AUTH_FAILURES, ERROR_TYPES, METHODS, NOISE
+from observant_host.telemetry.label_values import AUTH_FAILURES, ERROR_TYPES, NOISE
 from observant_host.telemetry.metric_list import (
     METRICS,
     OTHER,
@@ -29,12 +29,10 @@ if TYPE_CHECKING:
     from observant_host.telemetry.finished import Finished, Measured
 
 _NS: Final = 1e-9
-_KNOWN_METHODS: Final = frozenset(METHODS)
 _KNOWN_ERRORS: Final = frozenset(ERROR_TYPES)
 _KNOWN_NOISE: Final = frozenset(NOISE)
 
 _OPERATION: Final = "mcp_client_operation_duration_seconds"
-_SERVED: Final = "mcp_server_operation_duration_seconds"
 _HTTP: Final = PREFIX + "http_requests_total"
 _AUTH_FAILURES: Final = PREFIX + "auth_failures_total"
 EXPECTED_CODES: Final = ("200", "500", "503")
@@ -61,7 +59,6 @@ class MetricSink:
             self._children.series(_HTTP, "/mcp", code)
         self._children.series(PREFIX + "build_info", version, platform.python_version()).set(1)
         self._handlers: Final[dict[type[v.Fact], Callable[[Any, Finished], None]]] = {
-            v.NorthboundRequest: self._northbound,
             v.ListenOpen: self._listen,
             v.GapHealed: self._gap,
             v.EraDecide: self._era,
@@ -74,7 +71,6 @@ class MetricSink:
             v.ServerMessage: self._message,
             v.CacheLookup: self._cache,
             v.StructuredContentProblem: self._structured,
-            v.HttpAnswered: self._answered,
             v.AuthFailed: self._refused,
             v.ConfigLoaded: self._config,
             v.CatalogueRefresh: self._catalogue,
@@ -82,6 +78,8 @@ class MetricSink:
         self._meters: Final[dict[type[v.Fact], Callable[[Measured], None]]] = {
             v.RoutedCall: self._calls.call,
             v.Request: self._request,
+            v.NorthboundRequest: self._calls.served,
+            v.HttpAnswered: self._calls.answered,
         }
 
     def wants(self, kind: type[v.Fact]) -> bool:
@@ -134,14 +132,6 @@ class MetricSink:
             fact = done.fact
             if isinstance(fact, v.Request) and fact.probe_outcome is not None:
                 self._probe(fact, fact.probe_outcome, done)
-
-    def _northbound(self, fact: v.NorthboundRequest, done: Finished) -> None:
-        method = fact.method if fact.method in _KNOWN_METHODS else OTHER
-        error = done.error_type or ""
-        series = self._children.series(
-            _SERVED, method, fact.era, error if error in _KNOWN_ERRORS else OTHER
-        )
-        series.observe(done.duration_ns * _NS, done.context)
 
     def _listen(self, fact: v.ListenOpen, done: Finished) -> None:
         error = done.error_type or ""
@@ -208,9 +198,6 @@ class MetricSink:
     def _structured(self, fact: v.StructuredContentProblem, done: Finished) -> None:
         name = PREFIX + "structured_content_problems_total"
         self._children.series(name, fact.peer, fact.problem).inc()
-
-    def _answered(self, fact: v.HttpAnswered, done: Finished) -> None:
-        self._children.series(_HTTP, fact.route, fact.code).inc()
 
     def _refused(self, fact: v.AuthFailed, done: Finished) -> None:
         self._children.series(_AUTH_FAILURES, fact.reason).inc()
