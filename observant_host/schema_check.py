@@ -80,6 +80,11 @@ def input_schema_problem(schema: Raw | None) -> str | None:
     return _verdicts[key]
 
 
+def forget_verdicts() -> None:
+    """As if no schema had been seen yet: for whoever measures what the first sight costs."""
+    _verdicts.clear()
+
+
 ProblemKind = Literal["mismatch", "missing", "unusable_schema", "not_judged"]
 
 

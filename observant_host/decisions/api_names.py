@@ -21,6 +21,7 @@ HASH_CHARS: Final = 8
 """32 bits: a meeting needs the same cleaned name too, and is settled below all the same."""
 
 _FITS: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_HASHED: Final = re.compile(rf"[a-zA-Z0-9_-]+_[0-9a-f]{{{HASH_CHARS}}}")
 _UNFIT: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _WITHOUT_LETTERS: Final = "name"
 
@@ -36,6 +37,16 @@ def cleaned(name: str, salt: int = 0) -> str:
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_CHARS]
     base = _UNFIT.sub("_", name).strip("_") or _WITHOUT_LETTERS
     return f"{base[: MAX_CHARS - HASH_CHARS - 1]}_{digest}"
+
+
+def is_hashed(name: str) -> bool:
+    """True where the name looks like one that `cleaned` made."""
+    return len(name) <= MAX_CHARS and _HASHED.fullmatch(name) is not None
+
+
+def plain(name: str) -> str:
+    """The api name where nothing else is spelled like it."""
+    return name if _FITS.fullmatch(name) is not None else cleaned(name)
 
 
 def assign_api_names(names: Iterable[str], *, taken: Collection[str] = ()) -> dict[str, str]:

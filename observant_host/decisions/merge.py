@@ -1,33 +1,40 @@
 """Many listings, one catalogue: a pure function of what each server last listed.
 
-What did not change is reused, object for object: one server's change then costs a walk over the
-others' entries, and neither hashing nor building them again.
+A merge goes on from the one before: names, entries and spellings of servers that did not change
+are taken over, so that one server's change costs its own list and a copy of a few mappings,
+however many others there are. Merging afresh gives the same; a test walks random histories both
+ways.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from observant_host.decisions import entries, names
+from observant_host.decisions import assignment, entries
 from observant_host.decisions.catalogue import (
     Catalogue,
-    Collision,
     EntryKind,
     Excluded,
     ListingDigest,
     Missing,
     PeerView,
+    PromptEntry,
+    ToolEntry,
 )
-from observant_host.decisions.names import Assigned, Grants, NameChange
+from observant_host.decisions.entries import Changes, Resources, Side
+from observant_host.decisions.names import Claim, Grants, NameChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from observant_host.config import CollisionPolicy
-    from observant_host.decisions.catalogue import Listing
+    from observant_host.decisions.assignment import Assigned
+    from observant_host.decisions.catalogue import ListedPrompt, ListedTool, Listing
 
 
 class Clash(msgspec.Struct, frozen=True):
@@ -46,16 +53,27 @@ class NameDecided(msgspec.Struct, frozen=True):
     change: NameChange
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """What the next merge goes on from."""
+
+    tools: Side[ToolEntry]
+    prompts: Side[PromptEntry]
+    resources: Resources
+
+
 class Merged(msgspec.Struct, frozen=True):
-    """`catalogue` is `previous` itself where nothing changed. `decisions` are those about tool and
-    prompt names. `clashes` are filled by the policy "reject" only: the caller refuses to start by
-    them at first publication. `wake_at` (epoch seconds): merge again then, a grace ends."""
+    """`catalogue` is that of `before` itself where nothing changed. `decisions` are those about
+    tool and prompt names. `clashes` are filled by the policy "reject" only: the caller refuses to
+    start by them at first publication. `wake_at` (epoch seconds): merge again then, a grace
+    ends. `changes` are those against `before`."""
 
     catalogue: Catalogue
     grants: Grants
     decisions: tuple[NameDecided, ...]
     clashes: tuple[Clash, ...]
     wake_at: float | None
+    changes: Changes
+    standing: Standing
 
 
 EMPTY: Final = Catalogue(
@@ -82,117 +100,126 @@ def merge(
     now_s: float,
     startup_over: bool,
     grace_s: float,
-    previous: Catalogue | None = None,
+    before: Merged | None = None,
 ) -> Merged:
-    """`order` is config order, disabled servers included. `now_s` is epoch seconds."""
-    before = previous or EMPTY
+    """`order` is config order, disabled servers included. `now_s` is epoch seconds.
 
-    def assign(kind: EntryKind) -> Assigned:
-        return names.assign(
-            [_claim(view, kind) for view in order],
+    `before` is the merge before this one, if any; where `granted` are its own grants, it is gone on
+    from, which gives what merging afresh would give.
+    """
+    last = before.standing if before is not None else None
+
+    def assign(kind: EntryKind, side: Side[Any] | None) -> Assigned:
+        return assignment.assign(
+            _claims(order, kind, side),
             policy=policy,
             granted=granted.tools if kind == "tool" else granted.prompts,
             now_s=now_s,
             startup_over=startup_over,
             grace_s=grace_s,
+            before=side.assigned if side is not None else None,
         )
 
-    tools, prompts = assign("tool"), assign("prompt")
-    catalogue = _Build(order, before, rejecting=policy == "reject").catalogue(tools, prompts)
+    last_tools, last_prompts, last_resources = (
+        (last.tools, last.prompts, last.resources) if last is not None else (None, None, None)
+    )
+    tool_names, prompt_names = assign("tool", last_tools), assign("prompt", last_prompts)
+    now = Standing(
+        entries.tools(order, tool_names, before=last_tools),
+        entries.prompts(order, prompt_names, before=last_prompts),
+        entries.resources(order, before=last_resources or Resources()),
+    )
+    same = tool_names.granted is granted.tools and prompt_names.granted is granted.prompts
+    ends = (at for at in (tool_names.wake_at, prompt_names.wake_at) if at is not None)
     return Merged(
-        catalogue=catalogue,
-        grants=Grants(tools.granted, prompts.granted),
-        decisions=(*_decided("tool", tools), *_decided("prompt", prompts)),
-        clashes=tuple(_clashes(tools, prompts)) if policy == "reject" else (),
-        wake_at=min(
-            (at for at in (tools.wake_at, prompts.wake_at) if at is not None), default=None
-        ),
+        catalogue=_catalogue(order, now, before),
+        grants=granted if same else Grants(tool_names.granted, prompt_names.granted),
+        decisions=(*_decided("tool", tool_names), *_decided("prompt", prompt_names)),
+        clashes=tuple(_clashes(tool_names, prompt_names)) if policy == "reject" else (),
+        wake_at=min(ends, default=None),
+        changes=_both(now.tools.changes, now.prompts.changes),
+        standing=now,
     )
 
 
-def shown(view: PeerView) -> Listing | None:
-    """What a server contributes: its last good listing of this run, unless it is disabled."""
-    return view.listing if view.enabled else None
+def _claims(order: Iterable[PeerView], kind: EntryKind, side: Side[Any] | None) -> list[Claim]:
+    """Those of before, object for object, where they are the same."""
+    pairs = zip(side.assigned.claims, side.blocks, strict=True) if side is not None else ()
+    known = {old.server: (old, block.view) for old, block in pairs}
+    return [_claim(view, kind, *known.get(view.name, (None, None))) for view in order]
 
 
-def _claim(view: PeerView, kind: EntryKind) -> names.Claim:
-    listing = shown(view)
-    if listing is None:
-        return names.Claim(view.name, view.enabled, view.settled, None)
-    listed = listing.tools if kind == "tool" else listing.prompts
-    return names.Claim(
-        view.name,
-        view.enabled,
-        view.settled,
-        [entry.name for entry in listed],
-        complete=listing.complete and listing.truncated is None,
-    )
+def _claim(view: PeerView, kind: EntryKind, old: Claim | None, of: PeerView | None) -> Claim:
+    """`old` is the claim that was made of the view `of`."""
+    if old is not None and of is view:
+        return old
+    listing, names, complete = shown(view), None, True
+    if listing is not None:
+        names = tuple([entry.name for entry in _listed(listing, kind)])
+        complete = listing.complete and listing.truncated is None
+    return Claim(view.name, view.enabled, view.settled, names, complete)
+
+
+def _listed(listing: Listing, kind: EntryKind) -> Sequence[ListedTool | ListedPrompt]:
+    return listing.tools if kind == "tool" else listing.prompts
 
 
 def _decided(kind: EntryKind, assigned: Assigned) -> Iterator[NameDecided]:
     return (NameDecided(kind, change) for change in assigned.changes)
 
 
+def _both(one: Changes, other: Changes) -> Changes:
+    return Changes(
+        one.added + other.added, one.removed + other.removed, one.changed + other.changed
+    )
+
+
 def _clashes(tools: Assigned, prompts: Assigned) -> Iterator[Clash]:
     kinds: tuple[tuple[EntryKind, Assigned], ...] = (("tool", tools), ("prompt", prompts))
     for kind, assigned in kinds:
         for name, listers in assigned.listers.items():
-            owner = assigned.owners.get(name)
-            first = owner if owner in listers else listers[0]
+            owner = assigned.owner(name)
+            first = owner if owner is not None and owner in listers else listers[0]
             yield from (Clash(kind, name, first, s) for s in listers if s != first)
 
 
-class _Build:
-    """Puts one catalogue together from names that are decided."""
+def _catalogue(order: Sequence[PeerView], now: Standing, before: Merged | None) -> Catalogue:
+    """The one of before, where what it holds is the same."""
+    previous = before.catalogue if before is not None else EMPTY
+    listings = _digests(order, previous.listings)
+    built = Catalogue(
+        version=previous.version + 1,
+        digest=_digest(
+            listings,
+            {block.view.name: block.digest for block in now.tools.blocks},
+            {block.view.name: block.digest for block in now.prompts.blocks},
+        ),
+        tools=now.tools.entries,
+        prompts=now.prompts.entries,
+        resources=now.resources.entries,
+        collisions=now.tools.collisions,
+        excluded=(
+            *_listed_excluded(order),
+            *now.tools.excluded,
+            *now.prompts.excluded,
+            *now.resources.excluded,
+        ),
+        missing=tuple(_missing(order)),
+        lookup=now.tools.lookup,
+        prompt_lookup=now.prompts.lookup,
+        resource_lookup=now.resources.lookup,
+        prompt_collisions=now.prompts.collisions,
+        idle_tools=now.tools.assigned.idle,
+        idle_prompts=now.prompts.assigned.idle,
+        configured=frozenset([view.name for view in order]),
+        listings=listings,
+    )
+    return previous if _same(built, previous) else built
 
-    def __init__(self, order: Sequence[PeerView], previous: Catalogue, *, rejecting: bool) -> None:
-        self._order = order
-        self._previous = previous
-        self._rejecting = rejecting
 
-    def catalogue(self, tools: Assigned, prompts: Assigned) -> Catalogue:
-        tool_entries = entries.tool_entries(
-            self._order, tools, rejecting=self._rejecting, previous=self._previous
-        )
-        prompt_entries = entries.prompt_entries(
-            self._order, prompts, rejecting=self._rejecting, previous=self._previous
-        )
-        resources = entries.resource_entries(self._order, previous=self._previous)
-        listings = _digests(self._order, self._previous.listings)
-        built = Catalogue(
-            version=self._previous.version + 1,
-            digest=catalogue_digest(listings, tool_entries.kept, prompt_entries.kept),
-            tools=tool_entries.kept,
-            prompts=prompt_entries.kept,
-            resources=resources.kept,
-            collisions=self._collisions(tools),
-            excluded=(
-                *_listed_excluded(self._order),
-                *tool_entries.excluded,
-                *prompt_entries.excluded,
-                *resources.excluded,
-            ),
-            missing=tuple(_missing(self._order)),
-            lookup=entries.lookup(tool_entries.kept),
-            prompt_lookup=entries.lookup(prompt_entries.kept),
-            resource_lookup={e.uri: e for e in resources.kept if not e.resource.is_template},
-            prompt_collisions=self._collisions(prompts),
-            idle_tools=entries.idle(tools, tool_entries.kept),
-            idle_prompts=entries.idle(prompts, prompt_entries.kept),
-            configured=frozenset(view.name for view in self._order),
-            listings=listings,
-        )
-        return self._previous if _same(built, self._previous) else built
-
-    def _collisions(self, assigned: Assigned) -> tuple[Collision, ...]:
-        if self._rejecting:
-            return ()
-        owned = ((n, assigned.owners.get(n), s) for n, s in assigned.listers.items())
-        return tuple(
-            Collision(n, owner, tuple((s, names.qualified(s, n)) for s in servers if s != owner))
-            for n, owner, servers in owned
-            if owner is not None
-        )
+def shown(view: PeerView) -> Listing | None:
+    """What a server contributes: its last good listing of this run, unless it is disabled."""
+    return view.listing if view.enabled else None
 
 
 def _listed_excluded(order: Iterable[PeerView]) -> Iterator[Excluded]:
@@ -238,18 +265,31 @@ def listing_digest(listing: Listing) -> str:
 
 def catalogue_digest(
     listings: Mapping[str, ListingDigest],
-    tools: Sequence[entries.Named],
-    prompts: Sequence[entries.Named],
+    tools: Iterable[entries.Named],
+    prompts: Iterable[entries.Named],
 ) -> str:
-    """Over the listings in config order and the names they are offered under."""
-    digest = hashlib.sha256()
-    for server, listed in listings.items():
-        digest.update(f"{server} {listed.digest}\n".encode())
-    for group in (tools, prompts):
-        offered = "\n".join(f"{entry.name}\0{entry.api_name}" for entry in group)
-        digest.update(offered.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0\0")
-    return "sha256:" + digest.hexdigest()
+    """Over the listings in config order and the names they are offered under. Entries stand in
+    config order, those of one server together."""
+
+    def offered(group: Iterable[entries.Named]) -> dict[str, str]:
+        by_server = groupby(group, key=attrgetter("server"))
+        return {server: entries.offered_digest(own) for server, own in by_server}
+
+    return _digest(listings, offered(tools), offered(prompts))
+
+
+_NONE_OFFERED: Final = entries.offered_digest(())
+
+
+def _digest(
+    listings: Mapping[str, ListingDigest], tools: Mapping[str, str], prompts: Mapping[str, str]
+) -> str:
+    lines = [
+        f"{server} {listed.digest} {tools.get(server, _NONE_OFFERED)} "
+        f"{prompts.get(server, _NONE_OFFERED)}\n"
+        for server, listed in listings.items()
+    ]
+    return "sha256:" + hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 _CONTENT: Final = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import heapq
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from observant_host.decisions import names
+from observant_host.decisions import api_names, names
 from observant_host.decisions.catalogue import (
     Catalogue,
     EntryKind,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from observant_host.decisions.entries import Named
     from observant_host.decisions.names import Grant
+
+E = TypeVar("E", bound="Named")
 
 MAX_CLOSE: Final = 3
 """Suggestions: more is a list to read, not a hint."""
@@ -70,10 +72,13 @@ NoRoute = NotListed | Released | Withheld | Unknown
 
 
 def find_tool(catalogue: Catalogue, name: str) -> ToolEntry | NoRoute:
-    """By canonical, api or qualified name."""
+    """By canonical, api or qualified name, or an api name that was shown before."""
     entry = catalogue.lookup.get(name)
     if entry is not None:
         return entry
+    former = shown_before(name, catalogue.tools)
+    if former is not None:
+        return former
     return _why_not(catalogue, name, "tool", catalogue.idle_tools, catalogue.tools)
 
 
@@ -82,7 +87,24 @@ def find_prompt(catalogue: Catalogue, name: str) -> PromptEntry | NoRoute:
     entry = catalogue.prompt_lookup.get(name)
     if entry is not None:
         return entry
+    former = shown_before(name, catalogue.prompts)
+    if former is not None:
+        return former
     return _why_not(catalogue, name, "prompt", catalogue.idle_prompts, catalogue.prompts)
+
+
+def entry_of(catalogue: Catalogue, name: str) -> ToolEntry | None:
+    """As `find_tool`, for whoever does not ask why there is none."""
+    return catalogue.lookup.get(name) or shown_before(name, catalogue.tools)
+
+
+def shown_before(name: str, entries: Iterable[E]) -> E | None:
+    """The entry whose api name this was while its bare name was not granted yet: an agent may hold
+    on to it. Looked for only where nothing else is spelled so, instead of kept for every entry."""
+    if not api_names.is_hashed(name):
+        return None
+    spelled = ((one, names.qualified(one.server, one.local_name)) for one in entries)
+    return next((one for one, full in spelled if api_names.cleaned(full) == name), None)
 
 
 def find_resource(catalogue: Catalogue, uri: str) -> ResourceEntry | Unknown:

@@ -27,6 +27,7 @@ from observant_host.decisions.model_formats import (
     text_of,
     tools_for,
 )
+from observant_host.decisions.routes import entry_of
 from observant_host.decisions.tool_content import MAX_SHOWN, Text, parts_of
 from observant_host.errors import CallError, Delivery, Outcome
 from observant_host.timing.deadline import DeadlinePassed, deadline
@@ -225,7 +226,7 @@ class _Loop:
         left = max(self.until_s - self.now_s(), LEAST_S)
         if self.call_deadline_s is not None:
             return min(left, self.call_deadline_s)
-        entry = self._host.catalogue.lookup.get(name)
+        entry = entry_of(self._host.catalogue, name)
         peer = None if entry is None else self._host.core.fleet.get(entry.server)
         if peer is None or left >= peer.server.timing.call_max_s:
             return None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from observant_host.config import CollisionPolicy
-    from observant_host.decisions.catalogue import Catalogue, PeerView, PromptEntry, ToolEntry
+    from observant_host.decisions.catalogue import Catalogue, PeerView
     from observant_host.telemetry.facade import Link, Telemetry
     from observant_host.timing.clock import Clock
 
@@ -54,6 +54,7 @@ class CatalogueStore:
         self._remember = remember
         self._on_change = on_change
         self._current = EMPTY
+        self._last: Merged | None = None
         self._published = False
         self._startup_until = clock.monotonic() + startup_deadline_s
         self._wake_at: float | None = None
@@ -121,19 +122,19 @@ class CatalogueStore:
                 now_s=self._clock.wall_ns() / 1e9,
                 startup_over=self._published and self._startup_left_s() <= 0,
                 grace_s=self.rename_grace_s,
-                previous=before,
+                before=self._last,
             )
-            operation.note(**_changes(before, merged.catalogue, views, peer))
+            operation.note(**_changes(before, merged, views, peer))
             self._adopt(merged)
         return merged.clashes
 
     def _adopt(self, merged: Merged) -> None:
         changed = merged.catalogue is not self._current
-        self._current = merged.catalogue
+        self._current, self._last = merged.catalogue, merged
         self._wake_at = self._next_wake(merged)
         for decided in self._worth_telling(merged):
             self._telemetry.count(_fact(decided))
-        if merged.grants != self._grants:
+        if merged.grants is not self._grants:
             self._grants = merged.grants
             if self._remember is not None:
                 self._remember(merged.grants)
@@ -152,6 +153,8 @@ class CatalogueStore:
 
     def _worth_telling(self, merged: Merged) -> Iterator[NameDecided]:
         """All but uncontested first grants of the start-up, and of those later a bounded number."""
+        if not merged.decisions:
+            return
         catalogue = merged.catalogue
         contested = {c.name for c in (*catalogue.collisions, *catalogue.prompt_collisions)}
         plain = 0
@@ -176,15 +179,14 @@ def _fact(decided: NameDecided) -> NameDecision:
 
 
 def _changes(
-    before: Catalogue, after: Catalogue, views: Sequence[PeerView], peer: str
+    before: Catalogue, merged: Merged, views: Sequence[PeerView], peer: str
 ) -> dict[str, object]:
     """What the refresh reports: counts of names, and where a list was cut short."""
-    known, now = _by_kind_and_name(before), _by_kind_and_name(after)
-    kept = known.keys() & now.keys()
+    after = merged.catalogue
     return {
-        "added": len(now) - len(kept),
-        "removed": len(known) - len(kept),
-        "changed": sum(now[name] is not known[name] for name in kept),
+        "added": merged.changes.added,
+        "removed": merged.changes.removed,
+        "changed": merged.changes.changed,
         "collisions": len(after.collisions) + len(after.prompt_collisions),
         "excluded": len(after.excluded),
         "digest": after.digest,
@@ -206,13 +208,6 @@ def _truncated(before: Catalogue, views: Sequence[PeerView], peer: str) -> str |
         if not peer and (known is None or known.listing is not listing):
             marks.append(f"{view.name}: {listing.truncated}")
     return "; ".join(marks)[:MAX_MARKS_CHARS] or None
-
-
-def _by_kind_and_name(catalogue: Catalogue) -> dict[tuple[str, str], ToolEntry | PromptEntry]:
-    found: dict[tuple[str, str], ToolEntry | PromptEntry] = {}
-    found.update({("tool", tool.name): tool for tool in catalogue.tools})
-    found.update({("prompt", prompt.name): prompt for prompt in catalogue.prompts})
-    return found
 
 
 def _sentence(clash: Clash) -> str:

@@ -76,12 +76,13 @@ def disabled(server: str, *tools: str) -> PeerView:
     return PeerView(server, False, PeerState.DISABLED, None, "", False, listed)
 
 
-def merged(*views: PeerView, **settings: Any) -> Merged:
+def merged(*views: PeerView, before: Merged | None = None, **settings: Any) -> Merged:
     return merge(
         views,
+        before=before,
         **{
             "policy": "prefix",
-            "granted": Grants(),
+            "granted": before.grants if before is not None else Grants(),
             "now_s": 1000.0,
             "startup_over": True,
             "grace_s": 300.0,

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from observant_host.decisions.catalogue import Collision, Missing, PeerView
-from observant_host.decisions.merge import EMPTY, Clash
+from observant_host.decisions.api_names import cleaned
+from observant_host.decisions.catalogue import Catalogue, Collision, Missing, PeerView
+from observant_host.decisions.merge import EMPTY, Clash, Merged
 from observant_host.decisions.names import Grant, Grants
+from observant_host.decisions.routes import find_tool
 from observant_host.decisions.terms import Cause, PeerState
 from tests.decisions.catalogues import (
     catalogue,
@@ -54,7 +56,7 @@ def test_an_api_name_shown_before_the_bare_name_was_granted_goes_on_working() ->
     assert entry.name == "b/get"
     later = catalogue(refused("a"), up("b", "get"), startup_over=False)
     assert later.tools[0].name == "get"
-    assert later.lookup[entry.api_name] is later.tools[0]
+    assert find_tool(later, entry.api_name) is later.tools[0]
 
 
 def test_a_real_tool_named_like_a_qualified_one_overwrites_nothing() -> None:
@@ -119,9 +121,7 @@ def test_under_reject_two_newcomers_for_a_name_of_an_absent_third_do_clash() -> 
 def test_a_server_that_went_down_keeps_its_names_unroutable() -> None:
     view = up("a", "search", prompts=("ask",), resources=("file:///x",))
     before = merged(view, up("b", "search"))
-    after = merged(
-        down(view), up("b", "search"), granted=before.grants, previous=before.catalogue
-    ).catalogue
+    after = merged(down(view), up("b", "search"), before=before).catalogue
     assert [(e.name, e.routable) for e in after.tools] == [("search", False), ("b/search", True)]
     assert not after.prompts[0].routable
     assert not after.resources[0].routable
@@ -165,6 +165,29 @@ def test_a_list_cut_short_gives_no_name_up(how: dict[str, Any]) -> None:
     assert after.catalogue.idle_tools == {"search": Grant("a")}
 
 
+def test_spellings_that_come_to_meet_are_told_apart_as_if_merged_afresh() -> None:
+    hashed = cleaned("b/x")
+    first = merged(up("a", "x"), up("b", "y"), up("c"))
+    assert first.standing.tools.plain
+    for views in (
+        (up("a", "x"), up("b", "x"), up("c", hashed)),  # a name like another's api name
+        (up("a", "x"), up("b", "x"), up("c")),
+    ):
+        on = merged(*views, before=first)
+        assert content(on) == content(merged(*views, granted=first.grants))
+        first = on
+    held = merged(up("a", "x"), up("b"), starting("c"), granted=Grants({hashed: Grant("c")}))
+    views = (up("a", "x"), up("b", "x"), starting("c"))  # an api name like a name that is held
+    on = merged(*views, before=held)
+    assert not on.standing.tools.plain
+    assert content(on) == content(merged(*views, granted=held.grants))
+    taken = merged(up("a", "x"), up("b", "x"), up("c"))
+    views = (up("a", "x"), up("b", "x"), up("c", hashed))
+    on = merged(*views, before=taken)
+    assert on.catalogue.tools[1].api_name != hashed
+    assert content(on) == content(merged(*views, granted=taken.grants))
+
+
 def test_an_api_name_of_an_absent_owner_is_not_given_away() -> None:
     hashed = catalogue(up("a", "x"), up("b", "x")).tools[1].api_name
     held = Grants({hashed: Grant("gone_for_now"), "x": Grant("a")})
@@ -206,23 +229,21 @@ def test_what_servers_lost_is_carried_over() -> None:
 def test_nothing_changed_gives_the_same_catalogue_object() -> None:
     views = [up("a", "x", resources=("u",)), up("b", "x", prompts=("p",)), refused("c")]
     before = merged(*views)
-    after = merged(*views, granted=before.grants, previous=before.catalogue)
+    after = merged(*views, before=before)
     assert after.catalogue is before.catalogue
     assert after.decisions == ()
 
 
 def test_a_new_life_that_lists_the_same_changes_nothing() -> None:
     before = merged(up("a", "x"))
-    after = merged(up("a", "x"), granted=before.grants, previous=before.catalogue)
+    after = merged(up("a", "x"), before=before)
     assert after.catalogue is before.catalogue
 
 
 def test_one_servers_change_rebuilds_no_entry_of_the_others() -> None:
     others = [up(f"s{i}", *(f"t{i}_{j}" for j in range(5)), prompts=("p",)) for i in range(3)]
     before = merged(*others, up("z", "old"))
-    after = merged(
-        *others, up("z", "new"), granted=before.grants, previous=before.catalogue
-    ).catalogue
+    after = merged(*others, up("z", "new"), before=before).catalogue
     assert all(
         new is old for new, old in zip(after.tools[:15], before.catalogue.tools[:15], strict=True)
     )
@@ -284,27 +305,110 @@ VIEWS = st.permutations(["a", "b", "c"]).flatmap(
 def test_no_two_entries_share_a_name_or_an_api_name_and_each_leads_home(
     steps: list[tuple[PeerView, ...]], policy: str, *, over: bool
 ) -> None:
-    granted, previous = Grants(), None
+    before = None
     for views in steps:
-        after = merged(*views, policy=policy, granted=granted, previous=previous, startup_over=over)
-        granted, previous = after.grants, after.catalogue
-        for kept, found in (
-            (previous.tools, previous.lookup),
-            (previous.prompts, previous.prompt_lookup),
-        ):
+        before = merged(*views, policy=policy, before=before, startup_over=over)
+        made = before.catalogue
+        for kept, found in ((made.tools, made.lookup), (made.prompts, made.prompt_lookup)):
             assert len({e.name for e in kept}) == len({e.api_name for e in kept}) == len(kept)
             for e in kept:
                 spellings = (e.name, e.api_name, f"{e.server}/{e.local_name}")
                 assert all(found[spelled] is e for spelled in spellings)
 
 
-@settings(max_examples=50, deadline=None)
-@given(views=VIEWS)
-def test_merging_anew_gives_what_merging_on_gives(views: tuple[PeerView, ...]) -> None:
-    before = merged(up("a", "search"), up("b", "get"))
-    on = merged(*views, granted=before.grants, previous=before.catalogue).catalogue
-    anew = merged(*views, granted=before.grants).catalogue
-    assert (on.digest, on.tools, on.excluded) == (anew.digest, anew.tools, anew.excluded)
+MEETING_NAMES = st.lists(
+    st.sampled_from(["search", "get", "b/get", "a.b", "a b", cleaned("b/search"), cleaned("a.b")]),
+    unique=True,
+)
+VARIANTS = st.sampled_from(["", "another title"])
+
+
+@st.composite
+def one_view(draw: st.DrawFn, server: str) -> PeerView:
+    """Listing anew may give the same, the same names with other content, or other names."""
+    title = draw(VARIANTS)
+    names = draw(MEETING_NAMES)
+    listed = [tool(name, title=title) if title else tool(name) for name in names]
+    resources = tuple(draw(st.lists(st.sampled_from(["u", "v"]), unique=True)))
+    whole = {"prompts": tuple(names[:2]), "resources": resources, "templates": resources[:1]}
+    view = up(server, *listed, **whole, complete=draw(st.booleans()))
+    match draw(st.sampled_from(["up", "up", "down", "starting", "refused", "disabled"])):
+        case "down":
+            return down(view)
+        case "starting":
+            return starting(server)
+        case "refused":
+            return refused(server)
+        case "disabled":
+            return disabled(server, *listed)
+        case _:
+            return view
+
+
+SERVERS = ("a", "b", "c", "d")
+ORDERS = st.sampled_from([SERVERS, SERVERS, SERVERS, SERVERS[::-1], SERVERS[:3]])
+HISTORY = st.lists(
+    st.tuples(
+        st.tuples(*map(one_view, SERVERS)),
+        st.sets(st.sampled_from(SERVERS)),
+        ORDERS,
+        st.floats(0, 400),
+        st.booleans(),
+        st.sampled_from(["prefix", "prefix", "qualified", "reject"]),
+    ),
+    min_size=2,
+    max_size=6,
+)
+HELD = st.dictionaries(
+    st.sampled_from(["search", "get", "gone", cleaned("b/search"), "a.b"]),
+    st.builds(
+        Grant,
+        st.sampled_from([*SERVERS, "left"]),
+        st.one_of(st.none(), st.floats(0, 1000, allow_nan=False)),
+    ),
+)
+
+
+def content(found: Merged) -> list[Any]:
+    """All of it but how it came to be."""
+    kept = found.catalogue
+    return [
+        *(getattr(kept, field) for field in kept.__struct_fields__ if field != "version"),
+        found.grants,
+        found.decisions,
+        found.clashes,
+        found.wake_at,
+    ]
+
+
+def by_name(kept: Catalogue) -> dict[tuple[str, str], Any]:
+    return {(type(e).__name__, e.name): e for e in (*kept.tools, *kept.prompts)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=HISTORY, held=HELD)
+def test_going_on_from_the_merge_before_gives_what_merging_afresh_gives(
+    history: list[Any], held: dict[str, Grant]
+) -> None:
+    before: Merged | None = None
+    views: dict[str, PeerView] = {}
+    now, granted = 1000.0, Grants(held, held)
+    for every, others, order, passed, over, policy in history:
+        now += passed
+        views |= {one.name: one for one in every if one.name in others or one.name not in views}
+        known = by_name(before.catalogue) if before is not None else {}
+        shown = [views[server] for server in order]
+        how: dict[str, Any] = {"policy": policy, "now_s": now, "startup_over": over}
+        on = merged(*shown, before=before, granted=granted, **how)
+        assert content(on) == content(merged(*shown, granted=granted, **how))
+        found = by_name(on.catalogue)
+        kept = known.keys() & found.keys()
+        assert (on.changes.added, on.changes.removed, on.changes.changed) == (
+            len(found) - len(kept),
+            len(known) - len(kept),
+            sum(known[key] != found[key] for key in kept),
+        )
+        before, granted = on, on.grants
 
 
 def test_a_listing_of_a_view_is_the_last_good_one() -> None:

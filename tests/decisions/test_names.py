@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from observant_host.decisions.assignment import Assigned, assign
 from observant_host.decisions.names import (
-    Assigned,
     Claim,
     Grant,
-    assign,
     in_grace,
     is_reserved,
     qualified,
@@ -274,3 +273,50 @@ def test_an_owner_is_enabled_or_holding_and_every_grant_of_a_lister_is_its_own(
         enabled = {claim.server for claim in claims if claim.enabled}
         assert set(after.owners.values()) <= enabled
         assert all(not is_reserved(name, set(SERVERS)) for name in after.owners)
+
+
+ORDERS = st.sampled_from([SERVERS, SERVERS[::-1], SERVERS[1:]])
+HISTORY = st.lists(
+    st.tuples(CLAIMS, ORDERS, st.floats(0, 200), st.booleans(), st.sets(st.sampled_from(range(4)))),
+    min_size=2,
+    max_size=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    steps=HISTORY,
+    held=GRANTS,
+    policy=st.sampled_from(["prefix", "qualified", "reject"]),
+    one_order=st.booleans(),
+)
+def test_going_on_from_what_was_assigned_gives_what_assigning_afresh_gives(
+    steps: list[Any], held: dict[str, Grant], policy: str, *, one_order: bool
+) -> None:
+    granted: Any = held
+    before: Assigned | None = None
+    claims: dict[str, Claim] = {}
+    now = 0.0
+    for every, order, passed, over, others in steps:
+        now += passed
+        # some servers claim otherwise than in the step before, in an order that may be another
+        fresh = {c.server: c for at, c in enumerate(every) if at in others or not claims}
+        claims = {**claims, **fresh}
+        listed_now = [claims[server] for server in (SERVERS if one_order else order)]
+        how = {"granted": granted, "policy": policy, "now_s": now, "startup_over": over}
+        on, afresh = run(listed_now, before=before, **how), run(listed_now, **how)
+        assert on.changes == afresh.changes
+        assert (on.granted, on.owners, on.idle, on.wake_at) == (
+            afresh.granted,
+            afresh.owners,
+            afresh.idle,
+            afresh.wake_at,
+        )
+        assert list(on.listers.items()) == list(afresh.listers.items())
+        assert on.all_listers == afresh.all_listers
+        served = {n: g for n, g in on.granted.items() if on.owner(n) in on.all_listers.get(n, ())}
+        if policy != "qualified":
+            assert on.idle == {n: g for n, g in on.granted.items() if n not in served}
+        if one_order and before is not None:
+            assert on.goes_on
+        before, granted = on, on.granted

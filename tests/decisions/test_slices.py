@@ -18,7 +18,7 @@ from observant_host.decisions.catalogue import (
     Missing,
     PeerView,
 )
-from observant_host.decisions.merge import EMPTY, merge
+from observant_host.decisions.merge import merge
 from observant_host.decisions.names import Grant, Grants
 from observant_host.decisions.routes import find_tool
 from observant_host.decisions.slices import ALL, ELSEWHERE, Slice, slice_of, sliced
@@ -53,7 +53,6 @@ def whole(*views: PeerView, policy: Any = "prefix") -> Catalogue:
         now_s=0.0,
         startup_over=True,
         grace_s=300.0,
-        previous=EMPTY,
     ).catalogue
 
 

@@ -20,6 +20,7 @@ from observant_host.decisions.cursors import PAGE_ITEMS, cursor_at, end_of_page,
 from observant_host.decisions.exposing import Exposed, exposed_prompt, exposed_tool
 from observant_host.decisions.instructions import Absent, instructions
 from observant_host.decisions.northbound import Refusal
+from observant_host.decisions.routes import entry_of
 from observant_host.decisions.slices import sliced
 from observant_host.decisions.terms import PeerState
 from observant_host.service.mcp.announced import OUR_META
@@ -92,7 +93,7 @@ class Lists:
         if caller.slice.mode == "search" and name in FRONT:
             return ()
         shown = self.shown(caller.slice)
-        entry = shown.catalogue.lookup.get(name)
+        entry = entry_of(shown.catalogue, name)
         found = None if entry is None else shown.tools.get(entry.name)
         return () if found is None else found[1].mirrored
 
