@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from observant_host.host.core import Core
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
+    from observant_host.routing.router import Router
 
 
 class Calls:
@@ -27,7 +28,6 @@ class Calls:
 
     def __init__(self) -> None:
         self._core: Core | None = None
-        self._open_calls = 0
         self._leaving = False
         self._refusing = False
         self._idle = Signal()
@@ -39,11 +39,7 @@ class Calls:
         **options: Unpack[CallOptions],
     ) -> CallResult:
         """Call a tool by its canonical, api or qualified name."""
-        core = self._admit()
-        try:
-            return await core.router.call_tool(name, arguments, **options)
-        finally:
-            self._left()
+        return await self._admit().call_tool(name, arguments, **options)
 
     async def get_prompt(
         self,
@@ -52,11 +48,7 @@ class Calls:
         **options: Unpack[CallOptions],
     ) -> CallResult:
         """A prompt by its canonical, api or qualified name."""
-        core = self._admit()
-        try:
-            return await core.router.get_prompt(name, arguments, **options)
-        finally:
-            self._left()
+        return await self._admit().get_prompt(name, arguments, **options)
 
     async def read_resource(
         self, uri: str, *, server: str | None = None, **options: Unpack[CallOptions]
@@ -65,11 +57,7 @@ class Calls:
 
         `attempts` is 0 where it was kept from an earlier read, as long as its server said.
         """
-        core = self._admit()
-        try:
-            return await core.router.read_resource(uri, server=server, **options)
-        finally:
-            self._left()
+        return await self._admit().read_resource(uri, server=server, **options)
 
     async def complete(
         self,
@@ -85,13 +73,9 @@ class Calls:
         `ref` is {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": a template's};
         `context` is left out where the server's revision does not know it.
         """
-        core = self._admit()
-        try:
-            return await core.router.complete(
-                ref, argument, context=context, server=server, **options
-            )
-        finally:
-            self._left()
+        return await self._admit().complete(
+            ref, argument, context=context, server=server, **options
+        )
 
     def may_ask_during_calls(self, server: str) -> bool:
         """Whether this server can ask for input while a call is open: one of an older revision,
@@ -102,7 +86,7 @@ class Calls:
             return True
         return life.era.name != "modern" or EXTENSION in peer.server.extensions
 
-    def _admit(self) -> Core:
+    def _admit(self) -> Router:
         core = self._core
         if self._refusing or core is None or not core.opened.is_set() or core.over.is_set():
             raise Unavailable(
@@ -111,23 +95,17 @@ class Calls:
                 else "the host does not run; use it inside `async with`",
                 fault="host",
             )
-        self._open_calls += 1
-        return core
+        return core.router
 
     def _running(self) -> Core:
         if self._core is None or not self._core.opened.is_set():
             raise Unavailable("the host does not run; use it inside `async with`", fault="host")
         return self._core
 
-    def _left(self) -> None:
-        self._open_calls -= 1
-        if self._refusing and not self._open_calls:
-            self._idle.set()
-
     @property
     def open_calls(self) -> int:
         """How many calls are open now."""
-        return self._open_calls
+        return len(self._core.router.calls) if self._core is not None else 0
 
     # Draining
 
@@ -135,14 +113,16 @@ class Calls:
         """Say to load balancers that no more should come; calls are still taken."""
         core = self._core
         if not self._leaving and core is not None and core.opened.is_set():
-            detail = f"{self._open_calls} open calls"
+            detail = f"{self.open_calls} open calls"
             core.telemetry.count(HostLifecycle(what="draining", detail=detail))
         self._leaving = True
 
     def refuse_calls(self) -> None:
         """Take no new calls; `idle` is set once the open ones have ended."""
         self._leaving = self._refusing = True
-        if not self._open_calls:
+        if self._core is not None:
+            self._core.router.calls.nobody = self._idle.set
+        if not self.open_calls:
             self._idle.set()
 
     @property

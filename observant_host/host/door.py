@@ -233,7 +233,7 @@ class Host(Operating):
         self.refuse_calls()
         limit = self.config.service.drain_timeout_s if timeout_s is None else timeout_s
         await wait_any(core.plan.clock, limit, self._idle, core.over)
-        return not self._open_calls
+        return not self.open_calls
 
     @property
     def ready(self) -> Signal:

@@ -52,10 +52,6 @@ class CallReply(msgspec.Struct, frozen=True, kw_only=True):
 class Call(Errand):
     """`takes_tasks`: this call told the server that we know tasks."""
 
-    __slots__ = (
-        *("_fixed", "_hand_up", "_life", "_peer", "_principal", "_wanted"),
-        *("log_level", "seen", "takes_tasks"),
-    )
     _life: Life
     seen: Peek
 

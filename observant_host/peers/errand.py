@@ -30,13 +30,11 @@ class Witness:
     of it last.
     """
 
-    __slots__ = ("attempts", "delivery", "era", "progress")
-
-    def __init__(self) -> None:
-        self.attempts = 0
-        self.delivery: Delivery = "not_sent"
-        self.era = "unknown"
-        self.progress: ProgressNote | None = None
+    # Defaults of the class: what an ordinary call does not change costs it no store.
+    attempts = 0
+    delivery: Delivery = "not_sent"
+    era = "unknown"
+    progress: ProgressNote | None = None
 
     def asked(self) -> None:
         """A request is about to be sent."""
@@ -51,24 +49,6 @@ class Errand:
     `target` is a local tool or prompt name, `uri` a resource's: what an HTTP transport mirrors.
     `handlers` decide what this one request declares (None: what the life declares).
     """
-
-    __slots__ = (
-        "attempt",
-        "expires",
-        "handlers",
-        "latest",
-        "method",
-        "on_progress",
-        "page",
-        "parent",
-        "purpose",
-        "renew_s",
-        "round",
-        "scope",
-        "target",
-        "uri",
-        "witness",
-    )
 
     def __init__(
         self,

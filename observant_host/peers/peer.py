@@ -36,22 +36,27 @@ if TYPE_CHECKING:
     OnProgress = Callable[[float, float | None, str | None], object]
 
 
-class RequestOptions(TypedDict, total=False):
+class Terms(TypedDict, total=False):
+    """What few calls ask for; see `Peer.call`."""
+
+    on_progress: OnProgress | None
+    handlers: InputHandlers | None
+    principal: str | None
+    log_level: str | None
+    hand_up: int | None
+
+
+class RequestOptions(Terms, total=False):
     """What `Peer.call` takes by keyword; see there."""
 
     expires: float | None
     began: float | None
     target: str | None
     uri: str | None
-    on_progress: OnProgress | None
-    handlers: InputHandlers | None
     parent: TraceContext | None
-    principal: str | None
     attempt: int
     purpose: str
-    log_level: str | None
     witness: Witness | None
-    hand_up: int | None
 
 
 class Peer:

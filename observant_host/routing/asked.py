@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 import msgspec
 from msgspec import Raw
 
+from observant_host.routing.arguments import as_object
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from observant_host.peers.input_handlers import InputHandlers
+    from observant_host.peers.peer import Terms
     from observant_host.telemetry.facade import TraceContext
 
     OnProgress = Callable[[float, float | None, str | None], object]
@@ -66,13 +69,34 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     request_state: str | None = None
     input_round: int = 0
 
-    def again(self) -> dict[str, Any]:
-        """What a further round has beside the parameters of the first."""
-        members: dict[str, Any] = {}
-        if self.input_responses is not None:
+    def terms(self) -> Terms:
+        """What its server's peer must know of it: only what is not as usual, which is nothing for
+        most calls."""
+        terms: Terms = {}
+        if self.on_progress is not None:
+            terms["on_progress"] = self.on_progress
+        if self.handlers is not None:
+            terms["handlers"] = self.handlers
+        if self.principal is not None:
+            terms["principal"] = self.principal
+        if self.log_level is not None:
+            terms["log_level"] = self.log_level
+        if self.inputs == "hand_up":
+            terms["hand_up"] = self.input_round
+        return terms
+
+    def beside(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parameters, with what a further round and the caller's `_meta` add to them. Raises
+        InvalidCall."""
+        if not self.input_round and self.meta is None:
+            return params
+        members = dict(params)
+        if self.input_round and self.input_responses is not None:
             members["inputResponses"] = self.input_responses
-        if self.request_state is not None:
+        if self.input_round and self.request_state is not None:
             members["requestState"] = self.request_state
+        if self.meta is not None:
+            members["_meta"] = as_object(self.meta, "_meta")
         return members
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from observant_host.errors import CallFacts, InvalidResult, RpcError
 from observant_host.wire.values import decode_value
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from observant_host.wire.messages import InputRequired
 
 
+class Settled(Protocol):
+    """A call that has ended."""
+
+    def facts(self) -> CallFacts: ...
+
+
 class CallResult:
     """One answered call. `raw` is the result object as the server sent it.
 
@@ -24,7 +30,7 @@ class CallResult:
     what the server wants first, where the call was to hand that up: then it is no result yet.
     """
 
-    __slots__ = ("_data", "_raw", "call", "input_required", "is_error", "schema_problem")
+    __slots__ = ("_call", "_data", "_raw", "input_required", "is_error", "schema_problem")
 
     delivery: Delivery = "replied"
     fault: Fault = "none"
@@ -33,7 +39,7 @@ class CallResult:
         self,
         raw: Raw,
         *,
-        call: CallFacts,
+        call: CallFacts | Settled,
         is_error: bool = False,
         schema_problem: OutputProblem | None = None,
         input_required: InputRequired | None = None,
@@ -41,9 +47,16 @@ class CallResult:
         self.input_required = input_required
         self._raw = raw
         self._data: dict[str, Any] | None = None
-        self.call = call
+        self._call = call
         self.is_error = is_error
         self.schema_problem = schema_problem
+
+    @property
+    def call(self) -> CallFacts:
+        """What is known of the call itself; put together when somebody asks."""
+        if not isinstance(self._call, CallFacts):
+            self._call = self._call.facts()
+        return self._call
 
     @property
     def outcome(self) -> Outcome:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from observant_host.errors import InvalidCall
-from observant_host.telemetry.vocabulary import RoutedCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from observant_host.routing.routed import Routed
+    from observant_host.telemetry.vocabulary import RoutedCall
     from observant_host.timing.clock import Clock
 
     Told = Callable[["EndedCall"], object]
@@ -73,52 +73,42 @@ class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str
 
 
-class _Ended(msgspec.Struct, frozen=True, gc=False):
-    """What is kept of a call, put into words when somebody asks."""
-
-    key: int
-    fact: RoutedCall
-    outcome: str
-    at_ns: int
-    duration_ms: float
-    trace_id: int
-
-
 class OpenCalls:
-    """Of one router. A call costs an entry in a dict, and a few atoms once it has ended."""
+    """Of one router. A call costs an entry in a dict, and a place in a ring once it has ended.
+    `nobody` is called whenever the last one that was open has ended."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._open: dict[int, Routed] = {}
-        self._recent: deque[_Ended] = deque(maxlen=RECENT)
+        self._recent: deque[Routed] = deque(maxlen=RECENT)
         self._last = 0
         self.followers: set[Told] = set()
+        self.nobody: Callable[[], object] | None = None
 
-    def began(self, routed: Routed) -> int:
-        """Returns the key to end it with. Called in the task that will await the call."""
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    def began(self, call: Routed) -> None:
+        """It is open from now on, under a key that it keeps."""
         self._last = key = self._last + 1
-        self._open[key] = routed
-        return key
+        call.key = key
+        self._open[key] = call
 
-    def ended(self, key: int) -> None:
+    def ended(self, call: Routed) -> None:
         """It is over, however it ended."""
-        call = self._open.pop(key)
-        call.forgive()
-        operation = call.operation
-        if operation is None:
-            return
-        kept = _Ended(
-            key,
-            cast("RoutedCall", operation.fact),
-            operation.outcome,
-            self._clock.wall_ns(),
-            (self._clock.monotonic() - call.began) * 1e3,
-            operation.context.trace_id,
-        )
-        self._recent.append(kept)
-        if kept.outcome != "ok":
-            for told in tuple(self.followers):
-                told(_shown(kept))
+        del self._open[call.key]
+        if (operation := call.operation) is not None:
+            call.ended_ns = self._clock.wall_ns()
+            if call.ended_s is None:
+                call.ended_s = self._clock.monotonic()
+            self._recent.append(call)
+            if operation.outcome != "ok" and self.followers:
+                shown = _shown(call)
+                for told in tuple(self.followers):
+                    told(shown)
+        if not self._open and self.nobody is not None:
+            self.nobody()
 
     def in_flight(self) -> list[CallInFlight]:
         """Oldest first."""
@@ -131,7 +121,7 @@ class OpenCalls:
 
     def recent(self) -> list[EndedCall]:
         """Newest first."""
-        return [_shown(kept) for kept in reversed(self._recent)]
+        return [_shown(call) for call in reversed(self._recent)]
 
     def cancel(self, call_id: str, why: str) -> CallInFlight:
         """End one, southbound too; its caller gets a CallError with the outcome "cancelled".
@@ -174,21 +164,25 @@ def _in_flight(key: int, call: Routed, *, now_s: float, now_ns: int) -> CallInFl
     )
 
 
-def _shown(kept: _Ended) -> EndedCall:
-    fact = kept.fact
+def _shown(call: Routed) -> EndedCall:
+    operation = call.operation
+    if operation is None:
+        raise LookupError(f"call {call.key} has not begun")
+    fact = cast("RoutedCall", operation.fact)
+    ended_s = call.began if call.ended_s is None else call.ended_s
     return EndedCall(
-        id=str(kept.key),
+        id=str(call.key),
         name=fact.name,
         method=fact.method,
         server=fact.peer,
         principal=fact.principal,
-        time=_iso(kept.at_ns),
-        outcome=kept.outcome,
+        time=_iso(call.ended_ns),
+        outcome=operation.outcome,
         delivery=fact.delivery,
         fault=fact.fault,
         attempts=fact.attempts,
-        duration_ms=round(kept.duration_ms, 3),
-        trace_id=f"{kept.trace_id:032x}",
+        duration_ms=round((ended_s - call.began) * 1e3, 3),
+        trace_id=operation.context.trace_hex,
     )
 
 

@@ -15,23 +15,22 @@ from observant_host.decisions.faults import certainty
 from observant_host.errors import CallCancelled, CallError, CallFacts, RateLimited
 from observant_host.peers.errand import Witness
 from observant_host.routing.again import Again
-from observant_host.routing.asked import Target
+from observant_host.routing.asked import Asked, Target
 from observant_host.routing.call_result import CallResult
 from observant_host.routing.refusals import unroutable
 from observant_host.routing.structured import structured_problem
 from observant_host.telemetry.vocabulary import RoutedCall, StructuredContentProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from msgspec import Raw
 
-    from observant_host.peers.peer import CallReply
-    from observant_host.routing.asked import Asked
-    from observant_host.routing.routed_peer import PeerLookup, RoutedPeer
+    from observant_host.peers.peer import CallReply, Terms
+    from observant_host.routing.routed_peer import RoutedPeer
+    from observant_host.routing.router import Router
     from observant_host.schema_check import OutputProblem
-    from observant_host.telemetry.facade import Operation, Telemetry
-    from observant_host.timing.clock import Clock
+    from observant_host.telemetry.facade import Operation
 
 READS: Final = frozenset({"prompts/get", "resources/read", "completion/complete"})
 """Methods that change nothing, so that doing them twice is harmless."""
@@ -40,34 +39,46 @@ MAX_NAME_TOLD: Final = 256
 """Characters of a called name in telemetry: a wrong name can be anything."""
 
 
+NOTHING: Final[Terms] = {}
+ENDED: Final = Asked(name="", method="")
+
+
 class Routed(Witness):
-    """Made for one call; `run` is awaited once. It is the witness of its own requests."""
+    """Made for one call; `run` is awaited once. It is the witness of its own requests, and what is
+    known of the call: in flight, as one of the last that ended, and for whoever has its result.
 
-    __slots__ = (
-        "_asked",
-        "_clock",
-        "_declared",
-        "_task",
-        "_telemetry",
-        "_unsure",
-        "_withdrawn",
-        "began",
-        "expires",
-        "operation",
-    )
+    `target` is an error where the name leads nowhere, `params` what its server is to be asked.
+    """
 
-    def __init__(self, asked: Asked, *, telemetry: Telemetry, clock: Clock) -> None:
-        super().__init__()
+    # Defaults of the class: what an ordinary call does not change costs it no store.
+    key = 0
+    began = 0.0
+    expires: float | None = None
+    operation: Operation | None = None
+    ended_s: float | None = None
+    ended_ns = 0
+    _task: asyncio.Task[Any] | None = None
+    _declared = False
+    _unsure = False
+    _withdrawn: str | None = None
+
+    def __init__(
+        self,
+        of: Router,
+        asked: Asked,
+        target: Target | CallError,
+        params: Mapping[str, Any],
+        *,
+        terms: Terms,
+        fact: RoutedCall,
+    ) -> None:
+        self.name = asked.name
+        self._of = of
         self._asked = asked
-        self._telemetry = telemetry
-        self._clock = clock
-        self.began = clock.monotonic()
-        self.expires = None if asked.deadline_s is None else self.began + asked.deadline_s
-        self.operation: Operation | None = None
-        self._task = asyncio.current_task()
-        self._declared = False
-        self._unsure = False
-        self._withdrawn: str | None = None
+        self._target = target
+        self._params = params
+        self._terms = terms
+        self._fact = fact
 
     def cancel(self, why: str) -> None:
         """End it for somebody who is not its caller; that one gets a CallCancelled that says why.
@@ -76,99 +87,122 @@ class Routed(Witness):
             self._withdrawn = why
             self._task.cancel()
 
-    def forgive(self) -> None:
-        """It is over: its caller's task goes on as if it had never been cancelled by us."""
+    async def run(self) -> CallResult:
+        """One RoutedCall operation, whatever comes. Raises CallError with its `call` filled, and
+        with what is certain of its effects in its text; and CancelledError as it comes."""
+        of, asked = self._of, self._asked
+        self._task = asyncio.current_task()
+        self.began = of.clock.monotonic()
+        if asked.deadline_s is not None:
+            self.expires = self.began + asked.deadline_s
+        of.calls.began(self)
+        try:
+            with of.telemetry.operation(self._fact, parent=asked.parent) as operation:
+                self.operation = operation
+                if (audit := of.telemetry.audit) is not None:
+                    audit.hold(operation.context, self._params)
+                return await self._result(asked, operation)
+        except CallError as error:
+            error.args = (of.masker.text(str(error)),)  # it may repeat what a server said
+            raise
+        finally:
+            of.calls.ended(self)
+            self._over()
+
+    async def _result(self, asked: Asked, operation: Operation) -> CallResult:
+        target = self._target
+        try:
+            if isinstance(target, CallError):
+                raise target
+            peer = self._of.peers.get(target.server)
+            if peer is None:
+                raise unroutable(target.server, None)
+            try:
+                reply = await self._attempt(peer, target, asked, operation)
+            except CallError as error:
+                reply = await self._repeated(error, peer, target, asked, operation)
+        except CallError as error:
+            self._close(error, operation)
+            raise
+        except asyncio.CancelledError:
+            operation.note(attempts=self.attempts, era=self.era, delivery=self.delivery)
+            if self._withdrawn is None or self._task is None or self._task.cancelling() > 1:
+                raise
+            ended = CallCancelled(self._withdrawn, delivery=self.delivery, fault="caller")
+            self._close(ended, operation)
+            raise ended from None
+        self.era = reply.era
+        operation.note(attempts=self.attempts, era=reply.era, delivery="replied")
+        if reply.is_error:
+            operation.end_as("tool_error", "tool_error")
+        problem = None
+        complete = not reply.is_error and reply.input_required is None
+        if target.output_schema is not None and complete:
+            problem = await self._judged(target, target.output_schema, reply)
+        self.ended_s = self._of.clock.monotonic()
+        return CallResult(
+            reply.raw,
+            call=self,
+            is_error=reply.is_error,
+            schema_problem=problem,
+            input_required=reply.input_required,
+        )
+
+    def _over(self) -> None:
+        """Its caller's task goes on as if it had never been cancelled by us; and what is kept of
+        the call is no more than who, what, where to and how."""
         if self._withdrawn is not None and self._task is not None:
             self._task.uncancel()
+        self._task, self._params, self._terms, self._asked = None, NOTHING, NOTHING, ENDED
+        if self.progress is not None:
+            self.progress = None
 
-    async def run(
-        self, target: Target | CallError, peers: PeerLookup, params: Mapping[str, Any]
-    ) -> CallResult:
-        """One RoutedCall operation, whatever comes. `target` is an error where the name leads
-        nowhere. Raises CallError with its `call` filled, and with what is certain of its effects
-        in its text."""
-        asked = self._asked
-        with self._telemetry.operation(self._fact(target), parent=asked.parent) as operation:
-            self.operation = operation
-            if (audit := self._telemetry.audit) is not None:
-                audit.hold(operation.context, params)
-            try:
-                if isinstance(target, CallError):
-                    raise target
-                reply = await self._answer(target, peers, params, operation)
-            except CallError as error:
-                self._close(error, target, operation)
-                raise
-            except asyncio.CancelledError:
-                operation.note(attempts=self.attempts, era=self.era, delivery=self.delivery)
-                if self._withdrawn is None or self._task is None or self._task.cancelling() > 1:
-                    raise
-                ended = CallCancelled(self._withdrawn, delivery=self.delivery, fault="caller")
-                self._close(ended, target, operation)
-                raise ended from None
-            operation.note(attempts=self.attempts, era=reply.era, delivery="replied")
-            if reply.is_error:
-                operation.end_as("tool_error", "tool_error")
-            problem = None
-            complete = not reply.is_error and reply.input_required is None
-            if target.output_schema is not None and complete:
-                problem = await self._judged(target, target.output_schema, reply)
-            self.era = reply.era
-            call = self._facts(target, operation)
-            return CallResult(
-                reply.raw,
-                call=call,
-                is_error=reply.is_error,
-                schema_problem=problem,
-                input_required=reply.input_required,
-            )
-
-    def _close(self, error: CallError, target: Target | CallError, operation: Operation) -> None:
+    def _close(self, error: CallError, operation: Operation) -> None:
         """Have it say all that is known of the call."""
+        self.ended_s = self._of.clock.monotonic()
         self._tell(error)
-        error.call = self._facts(target, operation)
+        error.call = self.facts()
         operation.note(attempts=self.attempts, era=self.era)
 
-    async def _answer(
+    def _attempt(
+        self, peer: RoutedPeer, target: Target, asked: Asked, operation: Operation
+    ) -> Awaitable[CallReply]:
+        if not peer.routable:
+            raise unroutable(target.server, peer.status)
+        return peer.call(
+            asked.method,
+            self._params,
+            expires=self.expires,
+            began=self.began,
+            target=target.local_name if target.uri is None else None,
+            uri=target.uri,
+            parent=operation.context,
+            attempt=self.attempts + 1,
+            witness=self,
+            **self._terms,
+        )
+
+    async def _repeated(
         self,
+        error: CallError,
+        peer: RoutedPeer,
         target: Target,
-        peers: PeerLookup,
-        params: Mapping[str, Any],
+        asked: Asked,
         operation: Operation,
     ) -> CallReply:
-        asked = self._asked
-        peer = peers.get(target.server)
-        if peer is None:
-            raise unroutable(target.server, None)
-        again: Again | None = None
+        """Further attempts after this error, while they are safe and there is time for them."""
+        made, again = 0, self._again(peer, target)
         while True:
+            self._take_note(error)
+            operation.note(cause=peer.status.cause)
+            if not await again.after(error, repeats=self.attempts > made):
+                raise error
+            operation.note(cause=None)
             made = self.attempts
             try:
-                if not peer.routable:
-                    raise unroutable(target.server, peer.status)
-                return await peer.call(
-                    asked.method,
-                    params,
-                    expires=self.expires,
-                    began=self.began,
-                    target=target.local_name if target.uri is None else None,
-                    uri=target.uri,
-                    on_progress=asked.on_progress,
-                    handlers=asked.handlers,
-                    parent=operation.context,
-                    principal=asked.principal,
-                    attempt=made + 1,
-                    log_level=asked.log_level,
-                    witness=self,
-                    hand_up=asked.input_round if asked.inputs == "hand_up" else None,
-                )
-            except CallError as error:
-                self._take_note(error)
-                operation.note(cause=peer.status.cause)
-                again = again or self._again(peer, target)
-                if not await again.after(error, repeats=self.attempts > made):
-                    raise
-                operation.note(cause=None)
+                return await self._attempt(peer, target, asked, operation)
+            except CallError as another:
+                error = another
 
     def _take_note(self, error: CallError) -> None:
         """An attempt that may have been executed stays so, whatever becomes of a later one."""
@@ -178,7 +212,7 @@ class Routed(Witness):
         self.delivery = error.delivery
 
     def _again(self, peer: RoutedPeer, target: Target) -> Again:
-        server, asked = peer.server, self._asked
+        of, server, asked = self._of, peer.server, self._asked
         trusted = server.trust_annotations and target.idempotent
         self._declared = target.local_name in server.idempotent_tools or trusted
         until = self.expires
@@ -193,8 +227,8 @@ class Routed(Witness):
                 declared_idempotent=self._declared,
             ),
             witness=self,
-            telemetry=self._telemetry,
-            clock=self._clock,
+            telemetry=of.telemetry,
+            clock=of.clock,
         )
 
     def _tell(self, error: CallError) -> None:
@@ -214,35 +248,39 @@ class Routed(Witness):
         """Beside the result, never instead of it: what the tool promised and did not keep."""
         problem = await structured_problem(schema, reply.raw, version=reply.version)
         if problem is not None:
-            self._telemetry.count(
+            self._of.telemetry.count(
                 StructuredContentProblem(
                     peer=target.server, tool=target.local_name, problem=problem.kind
                 )
             )
         return problem
 
-    def _fact(self, target: Target | CallError) -> RoutedCall:
-        """A resource's URI may hold a secret: it is in no fact."""
-        asked = self._asked
+    def facts(self) -> CallFacts:
+        """What is known of it, once it has ended."""
+        target, operation = self._target, self.operation
         known = target if isinstance(target, Target) else None
-        is_resource = asked.method == "resources/read"
-        return RoutedCall(
-            name="" if is_resource else asked.name[:MAX_NAME_TOLD],
-            method=asked.method,
-            peer=known.server if known is not None else "",
-            local_name=known.local_name if known is not None and not is_resource else "",
-            deadline_ms=None if asked.deadline_s is None else asked.deadline_s * 1e3,
-            principal=asked.principal,
-        )
-
-    def _facts(self, target: Target | CallError, operation: Operation) -> CallFacts:
-        known = target if isinstance(target, Target) else None
+        ended_s = self.began if self.ended_s is None else self.ended_s
         return CallFacts(
-            name=self._asked.name,
+            name=self.name,
             server=known.server if known is not None else "",
             local_name=known.local_name if known is not None else "",
             attempts=self.attempts,
             era=self.era,
-            duration_ms=(self._clock.monotonic() - self.began) * 1e3,
-            trace_id=f"{operation.context.trace_id:032x}",
+            duration_ms=(ended_s - self.began) * 1e3,
+            trace_id=None if operation is None else operation.context.trace_hex,
         )
+
+
+def told_of(asked: Asked, target: Target | CallError) -> RoutedCall:
+    """What telemetry knows of a call that begins. A resource's URI may hold a secret: it is in no
+    fact."""
+    known = target if isinstance(target, Target) else None
+    is_resource = asked.method == "resources/read"
+    return RoutedCall(
+        name="" if is_resource else asked.name[:MAX_NAME_TOLD],
+        method=asked.method,
+        peer=known.server if known is not None else "",
+        local_name=known.local_name if known is not None and not is_resource else "",
+        deadline_ms=None if asked.deadline_s is None else asked.deadline_s * 1e3,
+        principal=asked.principal,
+    )

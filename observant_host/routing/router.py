@@ -1,12 +1,13 @@
 """Calls over many servers: a lookup in the current catalogue, then one request to one peer.
 
 Names stop here: callers say canonical or api names, peers hear their own local ones. A call costs
-a lookup and one operation; a second attempt is made only where that is safe.
+a lookup and one operation; a second attempt is made only where that is safe. What is the same for
+every call of a tool is made once and kept as long as the catalogue.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from observant_host.decisions.catalogue import PromptEntry, ToolEntry
 from observant_host.decisions.routes import (
@@ -21,27 +22,38 @@ from observant_host.routing.arguments import as_object, check_deadline, check_lo
 from observant_host.routing.asked import Asked, Target
 from observant_host.routing.open_calls import OpenCalls
 from observant_host.routing.refusals import no_route, shown, unroutable
-from observant_host.routing.routed import Routed
+from observant_host.routing.routed import NOTHING, Routed, told_of
 from observant_host.telemetry.masking import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from typing import Unpack
 
     from msgspec import Raw
 
-    from observant_host.decisions.catalogue import EntryKind
+    from observant_host.decisions.catalogue import Catalogue, EntryKind
     from observant_host.decisions.routes import NoRoute
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
     from observant_host.routing.catalogue_store import CatalogueStore
     from observant_host.routing.routed_peer import PeerLookup
     from observant_host.telemetry.facade import Telemetry
+    from observant_host.telemetry.vocabulary import RoutedCall
     from observant_host.timing.clock import Clock
 
 
+class _Route(NamedTuple):
+    """Where one name leads, and all of a call to it that is the same for every caller who asks
+    for nothing special."""
+
+    asked: Asked
+    target: Target
+    fact: RoutedCall
+
+
 class Router:
-    """Every method raises CallError (see `errors`), and CancelledError as it comes."""
+    """Every method returns a coroutine that is to be awaited once. It raises CallError (see
+    `errors`), and CancelledError as it comes."""
 
     def __init__(
         self,
@@ -52,43 +64,69 @@ class Router:
         clock: Clock,
         masker: Masker | None = None,
     ) -> None:
-        self._masker = masker or Masker()
-        self._store = store
-        self._peers = peers
-        self._telemetry = telemetry
-        self._clock = clock
+        self.masker = masker or Masker()
+        self.peers = peers
+        self.telemetry = telemetry
+        self.clock = clock
         self.calls = OpenCalls(clock=clock)
+        self._store = store
+        self._routes: dict[str, _Route] = {}
+        self._routes_of = store.current
 
-    async def call_tool(
+    def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | Raw | None = None,
         **options: Unpack[CallOptions],
-    ) -> CallResult:
+    ) -> Coroutine[Any, Any, CallResult]:
         """`tools/call` at the tool's owner. `name`: canonical, api or qualified."""
-        asked = Asked(name=name, method="tools/call", **options)
-        target = self._aim(find_tool(self._store.current, name), "tool")
-        return await self._send(asked, target, lambda to: _by_name(to, arguments))
+        if self._routes_of is not (catalogue := self._store.current):
+            self._routes_of, self._routes = catalogue, {}
+        route = self._routes.get(name) or self._route(name, catalogue)
+        if isinstance(route, CallError):
+            return self._send(Asked(name=name, method="tools/call", **options), route, NOTHING)
+        asked, target, fact = route
+        try:
+            params = {"name": target.local_name, "arguments": as_object(arguments)}
+        except InvalidCall as error:
+            return self._send(Asked(name=name, method="tools/call", **options), error, NOTHING)
+        if options:
+            return self._send(Asked(name=name, method="tools/call", **options), target, params)
+        return Routed(self, asked, target, params, terms=NOTHING, fact=fact).run()
 
-    async def get_prompt(
+    def _route(self, name: str, catalogue: Catalogue) -> _Route | CallError:
+        """Kept as long as the catalogue: as many as there are names in it."""
+        target = self._aim(find_tool(catalogue, name), "tool")
+        if isinstance(target, CallError):
+            return target
+        asked = Asked(name=name, method="tools/call")
+        route = self._routes[name] = _Route(asked, target, told_of(asked, target))
+        return route
+
+    def get_prompt(
         self,
         name: str,
         arguments: Mapping[str, str] | Raw | None = None,
         **options: Unpack[CallOptions],
-    ) -> CallResult:
+    ) -> Coroutine[Any, Any, CallResult]:
         """`prompts/get` at the prompt's owner; names as for tools."""
         asked = Asked(name=name, method="prompts/get", **options)
         target = self._aim(find_prompt(self._store.current, name), "prompt")
-        return await self._send(asked, target, lambda to: _by_name(to, arguments))
+        if isinstance(target, CallError):
+            return self._send(asked, target, NOTHING)
+        local_name = target.local_name
+        return self._written(
+            asked, target, lambda: {"name": local_name, "arguments": as_object(arguments)}
+        )
 
-    async def read_resource(
+    def read_resource(
         self, uri: str, *, server: str | None = None, **options: Unpack[CallOptions]
-    ) -> CallResult:
+    ) -> Coroutine[Any, Any, CallResult]:
         """`resources/read` at the URI's owner, or at `server` whether it lists the URI or not."""
         asked = Asked(name=uri, method="resources/read", **options)
-        return await self._send(asked, self._aim_resource(uri, server), lambda _to: {"uri": uri})
+        return self._send(asked, self._aim_resource(uri, server), {"uri": uri})
 
-    async def complete(
+    def complete(
         self,
         ref: Mapping[str, Any],
         argument: Mapping[str, Any],
@@ -96,48 +134,44 @@ class Router:
         context: Mapping[str, Any] | None = None,
         server: str | None = None,
         **options: Unpack[CallOptions],
-    ) -> CallResult:
+    ) -> Coroutine[Any, Any, CallResult]:
         """`completion/complete`. `ref` is {"type": "ref/prompt", "name": canonical or api name} or
         {"type": "ref/resource", "uri": a template's}; `server` is for a URI, as in `read_resource`.
         """
         name = str(ref.get("name") or ref.get("uri") or "")
         asked = Asked(name=name, method="completion/complete", **options)
+        target = self._aim_reference(ref, server)
+        if isinstance(target, CallError):
+            return self._send(asked, target, NOTHING)
+        local = {"name": target.local_name} if target.uri is None else {"uri": target.uri}
 
-        def params(to: Target) -> dict[str, Any]:
-            local = {"name": to.local_name} if to.uri is None else {"uri": to.uri}
+        def params() -> dict[str, Any]:
             extra = {} if context is None else {"context": as_object(context, "context")}
             return {"ref": {**ref, **local}, "argument": as_object(argument, "argument"), **extra}
 
-        return await self._send(asked, self._aim_reference(ref, server), params)
+        return self._written(asked, target, params)
 
-    async def _send(
-        self,
-        asked: Asked,
-        target: Target | CallError,
-        params: Callable[[Target], dict[str, Any]],
-    ) -> CallResult:
+    def _written(
+        self, asked: Asked, target: Target, params: Callable[[], dict[str, Any]]
+    ) -> Coroutine[Any, Any, CallResult]:
+        try:
+            return self._send(asked, target, params())
+        except InvalidCall as error:
+            return self._send(asked, error, NOTHING)
+
+    def _send(
+        self, asked: Asked, target: Target | CallError, params: Mapping[str, Any]
+    ) -> Coroutine[Any, Any, CallResult]:
         """The caller's own mistakes end as errors inside the call's operation, like all others."""
-        written: dict[str, Any] = {}
         if isinstance(target, Target):
             try:
                 check_deadline(asked.deadline_s)
                 check_log_level(asked.log_level)
-                written = params(target)
-                if asked.input_round:
-                    written |= asked.again()
-                if asked.meta is not None:
-                    written["_meta"] = as_object(asked.meta, "_meta")
+                params = asked.beside(params)
             except InvalidCall as error:
                 target = error
-        routed = Routed(asked, telemetry=self._telemetry, clock=self._clock)
-        key = self.calls.began(routed)
-        try:
-            return await routed.run(target, self._peers, written)
-        except CallError as error:
-            error.args = (self._masker.text(str(error)),)  # it may repeat what a server said
-            raise
-        finally:
-            self.calls.ended(key)
+        fact = told_of(asked, target)
+        return Routed(self, asked, target, params, terms=asked.terms(), fact=fact).run()
 
     def _aim(self, found: ToolEntry | PromptEntry | NoRoute, kind: EntryKind) -> Target | CallError:
         match found:
@@ -152,14 +186,14 @@ class Router:
             case PromptEntry():
                 return Target(found.server, found.local_name)
             case NotListed():
-                peer = self._peers.get(found.server)
+                peer = self.peers.get(found.server)
                 return unroutable(found.server, None if peer is None else peer.status)
             case _:
                 return no_route(found, kind, self._store.current)
 
     def _aim_resource(self, uri: str, server: str | None) -> Target | CallError:
         if server is not None:
-            if self._peers.get(server) is None:
+            if self.peers.get(server) is None:
                 return InvalidCall(f"no server {shown(server)} is configured", unknown=True)
             return Target(server, uri, uri=uri)
         catalogue = self._store.current
@@ -187,7 +221,3 @@ class Router:
         if entry is None:
             return self._aim_resource(uri, server)
         return Target(entry.server, uri, uri=uri)
-
-
-def _by_name(to: Target, arguments: Mapping[str, Any] | Raw | None) -> dict[str, Any]:
-    return {"name": to.local_name, "arguments": as_object(arguments)}

@@ -361,4 +361,4 @@ async def test_one_deadline_covers_a_retry_too() -> None:
     await ended(bench, bench.router.call_tool("search"))
     assert [call["expires"] for call in a.calls[2:]] == [None, None]
     assert [call["began"] for call in a.calls[2:]] == [began, began]
-    assert [call["principal"] for call in a.calls] == ["me", "me", None, None]
+    assert [call.get("principal") for call in a.calls] == ["me", "me", None, None]
