@@ -11,12 +11,16 @@ from observant_host.decisions.acts import Act
 from observant_host.errors import HostError, InvalidCall
 from observant_host.service import views
 from observant_host.service.access import Refused
+from observant_host.service.api.bodies import CaptureBody, LogLevelBody
 from observant_host.service.console.guard import back_of
 from observant_host.service.console.responses import HEADERS
 
 if TYPE_CHECKING:
+    from observant_host.service.console.guard import Visit
     from observant_host.service.console.responses import Desk
 
+SWITCHES: Final = (Act.DISABLE, Act.ENABLE)
+"""What one tool alone can have."""
 MAX_REASON: Final = 1024
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DURATION: Final = re.compile(r"(\d{1,9})\s*([smhdw]?)", re.ASCII)
@@ -30,7 +34,8 @@ class Acting:
         self._host = desk.host
 
     async def act(self, request: web.Request) -> web.Response:
-        """`allow`, `reload`, or one of `decisions.acts.Act`, on one server."""
+        """`allow`, `reload`, `capture`, or one of `decisions.acts.Act`, on one server; where a form
+        names a `tool`, on that alone."""
         visit, fields = await self._desk.guard.form(request, "operate")
         name, verb = request.match_info["name"], fields.get("act", "")
         back = back_of(fields.get("back"))
@@ -42,8 +47,16 @@ class Acting:
             if not visit.caller.slice.has_server(name):
                 raise InvalidCall(f"no server {name!r} is configured", unknown=True)
             for_s = duration_of(fields.get("for", ""))
-            if verb == "reload":
+            tool = fields.get("tool", "").strip()
+            if tool:
+                _switchable(visit, name, tool, verb)
+                on = verb == Act.ENABLE
+                await self._host.switch_tool(name, tool, on=on, for_s=for_s, **who)
+            elif verb == "reload":
                 await self._host.reload(**who)
+            elif verb == "capture":
+                seconds = for_s or CaptureBody().for_s
+                await self._host.capture(name, for_s=seconds, **who)
             elif verb == "allow":
                 await self._host.allow(name, for_s=for_s, **who)
             elif verb in tuple(Act):
@@ -52,7 +65,22 @@ class Acting:
                 raise InvalidCall(f"there is no act {verb!r}", unknown=True)
         except HostError as error:
             return self._not_done(verb, error, back)
-        return see(back, done=verb)
+        return see(back, done=f"{verb}-tool" if tool else verb)
+
+    async def log_level(self, request: web.Request) -> web.Response:
+        """Of the host's own log lines, for a time."""
+        visit, fields = await self._desk.guard.form(request, "operate")
+        back = "/console/servers"
+        try:
+            self._host.set_log_level(
+                fields.get("level", ""),
+                for_s=duration_of(fields.get("for", "")) or LogLevelBody(level="info").for_s,
+                principal=visit.caller.principal,
+                reason=fields.get("reason", "")[:MAX_REASON],
+            )
+        except HostError as error:
+            return self._not_done("log level", error, back)
+        return see(back, done="log-level")
 
     async def cancel(self, request: web.Request) -> web.Response:
         visit, fields = await self._desk.guard.form(request, "operate")
@@ -70,6 +98,14 @@ class Acting:
         status = views.status_of(error)
         heading = f"{verb[:32].capitalize() or 'It'}: not done"
         return self._desk.problem(heading, str(error), status=status, back=back)
+
+
+def _switchable(visit: Visit, server: str, tool: str, verb: str) -> None:
+    """Raises InvalidCall."""
+    if verb not in SWITCHES:
+        raise InvalidCall(f"{verb[:32]!r} is nothing that one tool can have", unknown=True)
+    if not visit.caller.slice.admits(server, tool):
+        raise InvalidCall(f"{server} has no tool {tool[:128]!r}", unknown=True)
 
 
 class Signing:

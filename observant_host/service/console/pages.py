@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.decisions.slices import sliced
+from observant_host.decisions.terms import ExclusionReason
 from observant_host.errors import HostError
 from observant_host.service.console.figures import figures_of
 from observant_host.service.console.listed import KINDS, MAX_QUERY, listed, tool_row
 from observant_host.service.console.responses import cut
 from observant_host.service.console.shown import evidence_of, needing, offered, tally
 from observant_host.service.console.timeline import Entry, entry_of, incident_entry, paged
+from observant_host.telemetry.log_lines import LEVELS
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -39,6 +41,10 @@ DONE: Final = {
     "enable": "it is enabled",
     "reload": "the configuration was read again",
     "cancel": "the call was cancelled",
+    "capture": "its frames go to a private file below `capture` in the state folder, for a time",
+    "disable-tool": "the tool is off",
+    "enable-tool": "the tool is on",
+    "log-level": "the log has another level, for a time",
 }
 """What a page says after an act."""
 
@@ -70,7 +76,16 @@ class Reading:
     async def servers(self, request: web.Request) -> web.Response:
         visit = await self._desk.guard.visit(request)
         servers = self._desk.servers(visit)
-        return self._desk.page(request, visit, "servers.html", here="servers", servers=servers)
+        return self._desk.page(
+            request,
+            visit,
+            "servers.html",
+            here="servers",
+            servers=servers,
+            levels=LEVELS,
+            level=self._host.config.telemetry.log_level,
+            notice=_notice(request),
+        )
 
     async def server(self, request: web.Request) -> web.Response:
         visit = await self._desk.guard.visit(request)
@@ -81,7 +96,13 @@ class Reading:
                 "No such server", f"No server is named {name} here.", status=404
             )
         view = server.view
-        tools = [entry for entry in self._catalogue(visit).tools if entry.server == name]
+        catalogue = self._catalogue(visit)
+        tools = [entry for entry in catalogue.tools if entry.server == name]
+        denied = [
+            one
+            for one in catalogue.excluded
+            if (one.server, one.kind, one.reason) == (name, "tool", ExclusionReason.DENIED)
+        ]
         return self._desk.page(
             request,
             visit,
@@ -94,6 +115,8 @@ class Reading:
             evidence=evidence_of(view),
             page=paged(self._decisions(visit, name), limit=DECISIONS_OF_ONE),
             tools=[tool_row(entry) for entry in tools[:TOOLS_OF_ONE]],
+            local_names=[entry.local_name for entry in tools[:TOOLS_OF_ONE]],
+            off=denied[:TOOLS_OF_ONE],
             notice=_notice(request),
         )
 

@@ -61,6 +61,7 @@ async def add_console(app: web.Application, host: Served, *, keeper: Keeper, clo
             web.get("/console/catalogue", told(reading.catalogue)),
             web.get("/console/calls", told(reading.calls)),
             web.post("/console/calls/{id}/cancel", told(acting.cancel)),
+            web.post("/console/log-level", told(acting.log_level)),
             web.get("/console/timeline", told(reading.timeline)),
             web.get("/console/call", told(calling.form)),
             web.post("/console/call", told(calling.call)),

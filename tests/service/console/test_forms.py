@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from observant_host.config import TelemetrySettings
+from observant_host.telemetry import setup
 from observant_host.telemetry.vocabulary import OperatorAct
 from tests.service.console.stage import Browser, browser, configured, console_of
 from tests.support.hosts import NEVER_AGAIN, add, facts, quick_host
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from observant_host import Host
     from observant_host.telemetry.facade import Finished
@@ -78,7 +81,53 @@ async def test_a_hold_stands_for_the_time_that_was_given(stage: Stage) -> None:
     assert ruling.until - ruling.time == pytest.approx(7200, abs=5)
 
 
+async def test_one_tool_is_switched_off_and_on_and_the_others_go_on(stage: Stage) -> None:
+    back = "/console/servers/good"
+    status, _, leads = await stage.act("good", "disable", tool="add", reason="wrong", back=back)
+    assert (status, leads) == (303, f"{back}?done=disable-tool")
+    assert "add" not in {one.local_name for one in stage.host.catalogue.tools}
+    assert "echo" in {one.local_name for one in stage.host.catalogue.tools}
+    _, page = await stage.browser.get(leads)
+    assert "Done: the tool is off." in page.text
+    assert "add (off)" in page.text
+    act = facts(stage.told, OperatorAct)[-1]
+    assert (act.verb, act.detail, act.reason) == ("disable", "the tool good/add", "wrong")
+    await stage.act("good", "enable", tool="add", back=back)
+    assert "add" in {one.local_name for one in stage.host.catalogue.tools}
+
+
+async def test_the_log_is_louder_for_a_time() -> None:
+    telemetry = setup.build(TelemetrySettings(log_level="error"), version="1")
+    host, _ = quick_host(config=configured(), telemetry=telemetry)
+    assert telemetry.log is not None
+    async with host, console_of(host) as base, browser(base) as one:
+        _, page = await one.get("/console/servers")
+        fields = {"word": page.word, "level": "debug", "for": "10m"}
+        status, _, leads = await one.post("/console/log-level", fields)
+        assert (status, leads) == (303, "/console/servers?done=log-level")
+        assert telemetry.log.level == "debug"
+        fields["level"] = "deafening"
+        status, answer, _ = await one.post("/console/log-level", fields)
+        assert status == 400
+        assert "there is no level" in answer.text
+
+
+async def test_frames_are_captured_for_a_time(tmp_path: Path) -> None:
+    host, told = quick_host(config=configured(), state_dir=tmp_path)
+    add(host, "good", {"tools": "echo"}, **NEVER_AGAIN)
+    async with host, console_of(host) as base, browser(base) as one:
+        _, page = await one.get("/console/servers/good")
+        fields = {"word": page.word, "act": "capture", "for": "1m", "reason": "what does it say?"}
+        status, _, leads = await one.post("/console/servers/good/act", fields)
+        assert (status, leads) == (303, "/?done=capture")
+        assert list((tmp_path / "capture").iterdir())
+        act = facts(told, OperatorAct)[-1]
+        assert (act.verb, act.peer, act.reason) == ("capture", "good", "what does it say?")
+
+
 NONSENSE = (
+    ("good", "restart", {"tool": "add"}, 404, "nothing that one tool can have"),
+    ("good", "disable", {"tool": "nonsense"}, 404, "lists no tool"),
     ("good", "hold", {"for": "soon"}, 400, "write a duration"),
     ("good", "retry", {"for": "2h"}, 400, "takes no time"),
     ("good", "explode", {}, 404, "there is no act"),
