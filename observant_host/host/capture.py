@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
     from observant_host.transports.base import Transport
+    from observant_host.wire.jsonrpc import Frame
 
 FOLDER: Final = "capture"
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -87,7 +88,7 @@ class Capture:
     def frame_sent(self, frame: bytes) -> None:
         self._tell("out", frame)
 
-    def frame_received(self, frame: bytes) -> None:
+    def frame_received(self, frame: Frame) -> None:
         self._tell("in", frame)
 
     def end(self, why: str) -> None:
@@ -107,7 +108,7 @@ class Capture:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _tell(self, direction: str, frame: bytes) -> None:
+    def _tell(self, direction: str, frame: Frame) -> None:
         if self._over:
             return
         line = _line(self._shown(direction, frame))
@@ -117,7 +118,7 @@ class Capture:
             return
         self._writer.put(line)
 
-    def _shown(self, direction: str, frame: bytes) -> dict[str, Any]:
+    def _shown(self, direction: str, frame: Frame) -> dict[str, Any]:
         head: dict[str, Any] = {
             "time": iso(self._clock.wall_ns()),
             "direction": direction,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
     from observant_host.transports.base import Answering, End, NoiseKind
+    from observant_host.wire.jsonrpc import Frame
 
 EXCERPT_BYTES: Final = 512
 
@@ -40,8 +41,9 @@ class Drops:
         self._telemetry = telemetry
         self._masker = masker
 
-    def __call__(self, kind: str, excerpt: bytes = b"") -> None:
-        shown = self._masker.bytes(excerpt[:KEPT_BYTES])[:EXCERPT_BYTES].decode("utf-8", "replace")
+    def __call__(self, kind: str, excerpt: Frame = b"") -> None:
+        masked = self._masker.bytes(bytes(excerpt[:KEPT_BYTES]))[:EXCERPT_BYTES]
+        shown = masked.decode("utf-8", "replace")
         self._telemetry.count(FrameDropped(peer=self._server, kind=kind, excerpt=shown))
 
 
@@ -106,7 +108,7 @@ class Inbox:
         self.first_output_at: float | None = None
         self.reached = False
 
-    def frame_received(self, frame: bytes, answering: Answering | None = None) -> bool:
+    def frame_received(self, frame: Frame, answering: Answering | None = None) -> bool:
         """One message, or in one old revision an array of them."""
         if self.first_output_at is None:
             self._output_began()
@@ -193,7 +195,7 @@ class Inbox:
         else:
             self._drop(f"request_from_{spoken}_server")
 
-    def _reply(self, message: Answer, frame: bytes, answering: Answering | None) -> None:
+    def _reply(self, message: Answer, frame: Frame, answering: Answering | None) -> None:
         answers = None if answering is None else answering.request_id
         verdict = self._pending.match(message, now=self._clock.monotonic(), answers=answers)
         match verdict:
@@ -208,7 +210,7 @@ class Inbox:
         self,
         entry: Entry[OpenCall | Probe],
         message: jsonrpc.Result | jsonrpc.Error,
-        frame: bytes,
+        frame: Frame,
         answering: Answering | None,
     ) -> None:
         waiter = entry.waiter
@@ -223,7 +225,7 @@ class Inbox:
                 self._ailing()
 
     def _failed(
-        self, verdict: FailOne[OpenCall | Probe], frame: bytes, answering: Answering | None
+        self, verdict: FailOne[OpenCall | Probe], frame: Frame, answering: Answering | None
     ) -> None:
         waiter, message = verdict.entry.waiter, verdict.message
         if isinstance(waiter, Probe):
@@ -235,7 +237,7 @@ class Inbox:
             self._drop("broken_reply", frame)
             waiter.fail(InvalidResult(f"{self._server}: {verdict.problem}"))
 
-    def _orphan(self, message: Answer, reason: str, frame: bytes) -> None:
+    def _orphan(self, message: Answer, reason: str, frame: Frame) -> None:
         probe = self._probes.adopt(message, reason)
         if probe is not None:
             self._probe_answered(probe, message, frame)
@@ -245,7 +247,7 @@ class Inbox:
             self._drop(f"{reason}_reply", frame)
 
     def _probe_answered(
-        self, probe: Probe, answer: Answer, frame: bytes, *, paired: bool = True
+        self, probe: Probe, answer: Answer, frame: Frame, *, paired: bool = True
     ) -> None:
         now = self._clock.monotonic()
         if not self._probes.answered(probe, answer, now=now, frame=frame, paired=paired):
@@ -257,7 +259,7 @@ class Inbox:
         self.first_output_at = self._clock.monotonic()
         self.stirred.set()
 
-    def _noise(self, kind: str, excerpt: bytes) -> None:
+    def _noise(self, kind: str, excerpt: Frame) -> None:
         if self._noise_kept is None:
-            self._noise_kept = excerpt[:KEPT_BYTES]
+            self._noise_kept = bytes(excerpt[:KEPT_BYTES])
         self._drop(kind, excerpt)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from observant_host.peers.open_call import OpenCall
     from observant_host.peers.pending import Pending
     from observant_host.transports.base import Answering
+    from observant_host.wire.jsonrpc import Frame
 
 Answer = Result | Error | Broken
 
@@ -154,13 +155,13 @@ class Probes:
         probe.excerpt = failure.body[:KEPT_BYTES]
 
     def answered(
-        self, probe: Probe, answer: Answer, *, now: float, frame: bytes, paired: bool = True
+        self, probe: Probe, answer: Answer, *, now: float, frame: Frame, paired: bool = True
     ) -> bool:
         """The one answer it gets. False where it changes nothing any more (to be counted)."""
         probe.answer = answer
         probe.paired = paired
         probe.answered_at = now
-        probe.excerpt = frame[:KEPT_BYTES]
+        probe.excerpt = bytes(frame[:KEPT_BYTES])
         if self.initialize is None:
             if not self.negotiating and not self._settled:
                 self._on_evidence()

@@ -41,6 +41,17 @@ def spawn(
     return task
 
 
+def spawn_owned(
+    name: str, coro: Coroutine[Any, Any, T], *, ended: Callable[[asyncio.Task[T]], None]
+) -> asyncio.Task[T]:
+    """As `spawn`, for what is begun often: `ended` is called once, however the task ended, and has
+    to look at its exception itself."""
+    context = contextvars.Context()
+    task = asyncio.get_running_loop().create_task(coro, name=name, context=context)
+    task.add_done_callback(ended, context=context)
+    return task
+
+
 def _reporter(
     name: str, on_error: Callable[[str, BaseException], None] | None
 ) -> Callable[[asyncio.Task[Any]], None]:

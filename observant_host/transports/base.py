@@ -13,6 +13,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from observant_host.wire.jsonrpc import Frame
+
 TransportKind = Literal["stdio", "http", "sse", "memory"]
 EndKind = Literal["exit", "eof", "closed", "lost"]
 NoiseKind = Literal["not_json", "oversized", "unterminated"]
@@ -76,7 +78,7 @@ class Sent(Protocol):
 class Receiver(Protocol):
     """Who a transport talks to. All calls come on the event loop and must not block or raise."""
 
-    def frame_received(self, frame: bytes, answering: Answering | None = None) -> bool:
+    def frame_received(self, frame: Frame, answering: Answering | None = None) -> bool:
         """One complete message, without its delimiter. The bytes belong to the receiver.
 
         True if it was the answer to the request that `answering` names: its stream is over then.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from observant_host.timing.clock import Clock
     from observant_host.transports.base import EndKind, GroupKeeper, Outbound, Receiver, Sent
     from observant_host.transports.child import Child, StartGate
+    from observant_host.wire.jsonrpc import Frame
 
 EXIT_GRACE_S: Final = 0.5
 """Between the end of a pipe and the exit it usually announces: an exit has a status to tell."""
@@ -201,7 +202,7 @@ class StdioTransport:
         for excerpt in self._lines.take_oversized():
             receiver.noise_received("oversized", self._masker.bytes(excerpt))
 
-    def _odd_line(self, receiver: Receiver, line: bytes) -> None:
+    def _odd_line(self, receiver: Receiver, line: Frame) -> None:
         stripped = line.strip()
         if not stripped:
             return
@@ -210,9 +211,9 @@ class StdioTransport:
         else:
             receiver.noise_received("not_json", self._excerpt(line))
 
-    def _excerpt(self, line: bytes) -> bytes:
+    def _excerpt(self, line: Frame) -> bytes:
         """Masked before it is cut, so that no secret is cut in two."""
-        return self._masker.bytes(line[: 4 * NOISE_EXCERPT_BYTES])[:NOISE_EXCERPT_BYTES]
+        return self._masker.bytes(bytes(line[: 4 * NOISE_EXCERPT_BYTES]))[:NOISE_EXCERPT_BYTES]
 
     def _read_stderr(self) -> None:
         child = self._child

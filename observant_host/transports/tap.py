@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from observant_host.transports.base import Answering, Outbound, Receiver, Sent, Transport
+    from observant_host.wire.jsonrpc import Frame
 
 
 class Listener(Protocol):
@@ -20,7 +21,7 @@ class Listener(Protocol):
     def frame_sent(self, frame: bytes) -> None:
         """It was handed to the transport, which took it."""
 
-    def frame_received(self, frame: bytes) -> None:
+    def frame_received(self, frame: Frame) -> None:
         """It arrived, and is about to be read."""
 
 
@@ -33,7 +34,7 @@ def listen_in(transport: Transport, receiver: Receiver, listener: Listener) -> C
         listener.frame_sent(out.frame)
         return sent
 
-    def tapped_received(frame: bytes, answering: Answering | None = None) -> bool:
+    def tapped_received(frame: Frame, answering: Answering | None = None) -> bool:
         listener.frame_received(frame)
         return received(frame, answering)
 

@@ -17,6 +17,11 @@ from msgspec import UNSET, Raw, UnsetType
 from observant_host.wire.long_integers import MAX_DIGITS, refuse_long_integers
 from observant_host.wire.revisions import MODERN_ERRORS
 from observant_host.wire.salvage import salvage
+from observant_host.wire.utf8 import check_utf8
+
+Frame = bytes | bytearray
+"""One message as it came. A large one is the very buffer that it was gathered in, which is not
+copied for the sake of its type; nobody changes it any more."""
 
 Id = int | str | float | bool | None
 """An id as it came. Compare with `same_id`: 1, 1.0, True and "1" are four different ids."""
@@ -91,7 +96,7 @@ def normalises_to(request_id: Id) -> int | None:
     return None if request_id is None else int(request_id)
 
 
-def decode(frame: bytes, *, batches: bool = False) -> tuple[Inbound, ...]:
+def decode(frame: Frame, *, batches: bool = False) -> tuple[Inbound, ...]:
     """One frame (a line, a body, an event's data) to what it says. Never raises.
 
     One element, but for JSON arrays. With `batches` (revision 2025-03-26) an array gives its
@@ -147,10 +152,10 @@ _elements: Final = msgspec.json.Decoder(list[Raw]).decode
 # `_decode` adds these two. Deep nesting is a RecursionError there, which is no MsgspecError.
 
 
-def _decode(frame: bytes) -> tuple[Inbound, ...]:
+def _decode(frame: Frame) -> tuple[Inbound, ...]:
     try:
         if not frame.isascii():
-            frame.decode()
+            check_utf8(frame)
         if len(frame) > MAX_DIGITS:
             refuse_long_integers(frame)
         return (_classify(_envelope(frame)),)
@@ -162,7 +167,7 @@ def _decode(frame: bytes) -> tuple[Inbound, ...]:
         return (_broken(frame, f"it cannot be decoded ({error})"),)
 
 
-def _decode_odd(frame: bytes, batches: bool) -> tuple[Inbound, ...]:
+def _decode_odd(frame: Frame, batches: bool) -> tuple[Inbound, ...]:
     text = frame.strip(_WHITESPACE)
     if text[:1] == b"{":
         return _decode(text)
@@ -191,7 +196,7 @@ def _unwrapped(message: Inbound) -> Broken | NotAMessage:
             return NotAMessage(problem)
 
 
-def _broken(frame: bytes, problem: str) -> Broken | NotAMessage:
+def _broken(frame: Frame, problem: str) -> Broken | NotAMessage:
     """A second, tolerant look at what the decoder refused: only the id and the kind are sought."""
     found = salvage(frame)
     if not found.reply:

@@ -13,7 +13,7 @@ MAX_DIGITS: Final = 4300
 _DIGITS: Final = b"0123456789"
 
 
-def refuse_long_integers(frame: bytes) -> None:
+def refuse_long_integers(frame: bytes | bytearray) -> None:
     """Raise ValueError for an integer of more than MAX_DIGITS digits outside of strings.
 
     `frame` is valid UTF-8. A run of so many digits covers at least one of the positions looked at,
@@ -25,7 +25,7 @@ def refuse_long_integers(frame: bytes) -> None:
             return
 
 
-def _run_of_digits(frame: bytes, at: int) -> int:
+def _run_of_digits(frame: bytes | bytearray, at: int) -> int:
     before = frame[max(0, at - MAX_DIGITS) : at]
     behind = frame[at : at + MAX_DIGITS + 1]
     left = len(before) - len(before.rstrip(_DIGITS))

@@ -19,9 +19,9 @@ ELLIPSIS: Final = b" .. "
 MAX_OVERSIZED: Final = 64
 """Excerpts kept between two `take_oversized`: more lines than that in one read say nothing new."""
 
-MAX_PIECES: Final = 64
-"""Pieces of one line kept apart before they are put together: a peer that dribbles a line byte by
-byte would otherwise cost an object for each."""
+COPIED_BYTES: Final = 64 * 1024
+"""A line up to this size becomes bytes of its own; a larger one is handed over as the buffer that
+it was gathered in, so that it is in memory once."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -34,21 +34,19 @@ class LineSplitter:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._gathered = bytearray()
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._line: bytes | bytearray = b""  # a buffer from the second piece on
         self._head: bytes | None = None  # set while an oversized line is being skipped
         self._tail = b""
         self._at_start = True
         self._oversized: list[bytes] = []
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """Take a chunk; return the lines that it completes, in order."""
+    def feed(self, data: bytes) -> list[bytes | bytearray]:
+        """Take a chunk; return the lines that it completes, in order. They are the caller's."""
         first, *others = data.split(b"\n")
         self._take(first)
         if not others:
             return []
-        lines: list[bytes] = []
+        lines: list[bytes | bytearray] = []
         for piece in others:
             self._complete(lines)
             self._take(piece)
@@ -62,9 +60,9 @@ class LineSplitter:
         taken, self._oversized = self._oversized, []
         return taken
 
-    def end(self) -> bytes | None:
+    def end(self) -> bytes | bytearray | None:
         """The stream is over: the unterminated rest, or None where there is none."""
-        lines: list[bytes] = []
+        lines: list[bytes | bytearray] = []
         self._complete(lines)
         return lines[0] if lines else None
 
@@ -72,30 +70,26 @@ class LineSplitter:
         if self._head is not None:
             self._tail = (self._tail + piece[-EXCERPT_TAIL:])[-EXCERPT_TAIL:]
             return
-        self._parts.append(piece)
-        self._size += len(piece)
-        if self._size > self._max_bytes:
-            whole = self._whole()
-            self._head, self._tail = whole[:EXCERPT_HEAD], whole[EXCERPT_HEAD:][-EXCERPT_TAIL:]
-        elif len(self._parts) > MAX_PIECES:
-            self._gathered += b"".join(self._parts)
-            self._parts.clear()
+        if isinstance(self._line, bytearray):
+            self._line += piece
+        else:
+            self._line = bytearray(self._line) + piece if self._line else piece
+        if len(self._line) > self._max_bytes:
+            whole, self._line = self._line, b""
+            self._head = bytes(whole[:EXCERPT_HEAD])
+            self._tail = bytes(whole[max(EXCERPT_HEAD, len(whole) - EXCERPT_TAIL) :])
 
-    def _complete(self, lines: list[bytes]) -> None:
+    def _complete(self, lines: list[bytes | bytearray]) -> None:
         if self._head is not None:
             if len(self._oversized) < MAX_OVERSIZED:
                 self._oversized.append(self._head + ELLIPSIS + self._tail)
             self._head = None
         else:
-            line = self._whole()
-            if self._at_start:
-                line = line.removeprefix(_BOM)
-            if line := line.removesuffix(b"\r"):
-                lines.append(line)
+            line, self._line = self._line, b""
+            if self._at_start and line.startswith(_BOM):
+                line = line[len(_BOM) :]
+            if line.endswith(b"\r"):
+                line = line[:-1]
+            if line:
+                lines.append(line if len(line) > COPIED_BYTES else bytes(line))
         self._at_start = False
-
-    def _whole(self) -> bytes:
-        """The line so far; the next one begins. One piece alone is not copied."""
-        parts = [bytes(self._gathered), *self._parts] if self._gathered else self._parts
-        self._gathered, self._parts, self._size = bytearray(), [], 0
-        return b"".join(parts)

@@ -55,7 +55,7 @@ class _Reading:
         self._key = b""
         self._inner_key = b""
 
-    def read(self, frame: bytes) -> bool:
+    def read(self, frame: bytes | bytearray) -> bool:
         """True where the object was read to its end."""
         at = 0
         for _ in range(MAX_TOKENS):
@@ -94,7 +94,7 @@ class _Reading:
 _KEYS: Final = frozenset({b"jsonrpc", b"id", b"method", b"result", b"error"})
 
 
-def salvage(frame: bytes) -> Salvaged:
+def salvage(frame: bytes | bytearray) -> Salvaged:
     """Read what can be read of one frame, or of the head and tail of one."""
     reading = _Reading()
     if not reading.read(frame) and not reading.id:
@@ -109,7 +109,7 @@ def salvage(frame: bytes) -> Salvaged:
     )
 
 
-def _id_at_end(frame: bytes) -> bytes:
+def _id_at_end(frame: bytes | bytearray) -> bytes:
     found = _ID_AT_END.search(frame[-MAX_SCALAR:])
     return found[1] if found else b""
 

@@ -20,7 +20,6 @@ from observant_host.wire.ndjson import (
     EXCERPT_HEAD,
     EXCERPT_TAIL,
     MAX_OVERSIZED,
-    MAX_PIECES,
 )
 
 DEFAULT_EVENT: Final = "message"
@@ -30,6 +29,10 @@ MAX_NAME_BYTES: Final = 1024
 
 MAX_RETRY_DIGITS: Final = 9
 """A pause of more than eleven days is no pause."""
+
+MAX_PIECES: Final = 64
+"""Pieces of one line kept apart before they are put together: a peer that dribbles a line byte by
+byte would otherwise cost an object for each."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 

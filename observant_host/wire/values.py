@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _decode: Final = msgspec.json.Decoder().decode
 
 
-def decode_value(raw: Raw | bytes) -> Any:
+def decode_value(raw: Raw | bytes | bytearray) -> Any:
     """Of duplicate keys the last one wins, as in `jsonrpc.decode`.
 
     Raises ValueError for what is no JSON, and RecursionError where it is nested too deeply for the

@@ -29,7 +29,7 @@ class Recorder:
         self.after_end = 0
         self._news = asyncio.Event()
 
-    def frame_received(self, frame: bytes, answering: Answering | None = None) -> bool:
+    def frame_received(self, frame: bytes | bytearray, answering: Answering | None = None) -> bool:
         self._tell()
         self.frames.append(frame)
         self.answering.append(answering)

@@ -504,3 +504,18 @@ def test_answers_to_a_legacy_server_carry_its_own_id(request_id: int | str) -> N
         "id": request_id,
         "error": {"code": -32601, "message": "no “such” method"},
     }
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b'{"jsonrpc":"2.0","id":1,"result":{"a":"\xc3\xb6"}}',
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}',
+        b'{"jsonrpc":"2.0","id":7,"result":{"a":"\xff"}}',
+        b'{"jsonrpc":"2.0","id":7,"result":{"a":1',
+        b'[{"jsonrpc":"2.0","id":3,"result":{}}]',
+        b"no message",
+    ],
+)
+def test_a_buffer_says_what_its_bytes_say(frame: bytes) -> None:
+    assert decode(bytearray(frame)) == decode(frame)

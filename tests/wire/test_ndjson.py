@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observant_host.wire.ndjson import ELLIPSIS, EXCERPT_HEAD, MAX_OVERSIZED, LineSplitter
+from observant_host.wire.ndjson import (
+    COPIED_BYTES,
+    ELLIPSIS,
+    EXCERPT_HEAD,
+    MAX_OVERSIZED,
+    LineSplitter,
+)
 
 
 def split(*chunks: bytes, max_bytes: int = 1000) -> list[bytes]:
@@ -63,7 +69,7 @@ def test_an_oversized_line_is_dropped_unbuffered_and_leaves_512_bytes_of_head_an
     assert len(excerpt) == 512
     assert excerpt == b"H" * EXCERPT_HEAD + ELLIPSIS + b"T" * 108
     assert splitter.take_oversized() == []
-    assert sum(len(part) for part in splitter._parts) == 0
+    assert not splitter._line
 
 
 def test_excerpts_are_bounded_in_number() -> None:
@@ -104,3 +110,23 @@ def test_a_line_that_dribbles_in_costs_its_bytes_and_not_an_object_for_each() ->
         tracemalloc.stop()
     assert held < 2 * 400_000
     assert splitter.feed(b"\n") == [b"xy" * 200_000]
+
+
+def test_a_large_line_is_in_memory_once_and_a_small_one_is_bytes() -> None:
+    splitter = LineSplitter(1 << 20)
+    large = b"x" * (2 * COPIED_BYTES)
+    assert splitter.feed(large[:1000]) == []
+    begun = splitter.feed(large[1000:])
+    assert begun == []
+    gathered, small = splitter.feed(b"\nsm") + splitter.feed(b"all\r\n")
+    assert isinstance(gathered, bytearray)
+    assert gathered == large
+    assert (type(small), small) == (bytes, b"small")
+
+
+def test_a_large_line_too_loses_its_mark_and_its_carriage_return() -> None:
+    splitter = LineSplitter(1 << 20)
+    large = b"x" * (2 * COPIED_BYTES)
+    assert splitter.feed(b"\xef\xbb\xbf" + large) == []
+    (line,) = splitter.feed(b"\r\n")
+    assert line == large

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from observant_host.wire.jsonrpc import Broken, recover
-from observant_host.wire.ndjson import ELLIPSIS, MAX_OVERSIZED, MAX_PIECES
-from observant_host.wire.sse import MAX_NAME_BYTES, Event, EventSplitter
+from observant_host.wire.ndjson import ELLIPSIS, MAX_OVERSIZED
+from observant_host.wire.sse import MAX_NAME_BYTES, MAX_PIECES, Event, EventSplitter
 
 
 def split(*chunks: bytes, max_event_bytes: int = 10_000) -> list[Event]:

@@ -57,7 +57,7 @@ class Pipes:
 
     async def _taken(self, chunk: bytes) -> None:
         for line in self._lines.feed(chunk):
-            await self._on_line(line)
+            await self._on_line(bytes(line))
         await self._out.room()
 
     def _ended(self) -> None:

@@ -133,7 +133,7 @@ class Posting:
             raise reply.failure("no_response", f"{reply.said(b'')}, but with no response in it")
         if not may_be_message(body) or "html" in reply.media_type:
             raise reply.failure("content", f"{reply.said(body)}; that is no message", body=body)
-        if not self._inlet.frame(body, answering):
+        if not self._inlet.message(body, answering):
             raise reply.failure("no_response", "answered, but not to this request", body=body)
 
     async def _stream(self, exchange: Exchange, reply: Reply, answering: Answering) -> None:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.errors import QueueFull
-from observant_host.timing.tasks import Signal, spawn, wait_any
+from observant_host.timing.tasks import Signal, spawn_owned, wait_any
 from observant_host.transports.web.connections import Expired, Passage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
 
     from observant_host.timing.clock import Clock, Timer
     from observant_host.transports.base import Outbound
@@ -79,7 +79,7 @@ class Exchanges:
         name: str,
         client: WebClient,
         *,
-        run: Callable[[Exchange], Awaitable[None]],
+        run: Callable[[Exchange], Coroutine[Any, Any, None]],
         inlet: Inlet,
         max_bytes: int,
         clock: Clock,
@@ -110,12 +110,11 @@ class Exchanges:
         self._bytes += len(out.frame)
         if out.request_id is not None:
             self._requests[out.request_id] = exchange
-        exchange.task = spawn(
+        exchange.task = spawn_owned(
             f"POST {out.method} to {self._name}",
-            self._guarded(exchange),
-            on_error=lambda _, error: self._broke(exchange, error),
+            self._run(exchange),
+            ended=partial(self._ended, exchange),
         )
-        exchange.task.add_done_callback(lambda _: self._done(exchange))
         if until_expiry and math.isfinite(expires):
             exchange.timer = self._clock.call_at(expires, exchange.stop)
         return exchange
@@ -141,9 +140,11 @@ class Exchanges:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _guarded(self, exchange: Exchange) -> None:
-        with suppress(Expired):  # then nobody waits for it any more
-            await self._run(exchange)
+    def _ended(self, exchange: Exchange, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, Expired):  # then nobody waits for it
+            self._broke(exchange, error)
+        self._done(exchange)
 
     def _broke(self, exchange: Exchange, error: BaseException) -> None:
         """A mistake of ours: it is reported as such, and costs this one message."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from observant_host.errors import HttpFailure
     from observant_host.telemetry.masking import Masker
     from observant_host.transports.base import Answering, End, NoiseKind, Receiver
+    from observant_host.wire.jsonrpc import Frame
 
 NOISE_EXCERPT_BYTES: Final = 512
 MESSAGE_STARTS: Final = b"{["
@@ -15,14 +16,14 @@ _BLANK: Final = b" \t\r\n"
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-def bare(data: bytes) -> bytes:
+def bare(data: Frame) -> Frame:
     """Without a byte order mark and the blanks around."""
     if data[:1] in (b"{", b"[") and data[-1:] in (b"}", b"]"):
         return data
     return data.removeprefix(_BOM).strip(_BLANK)
 
 
-def may_be_message(data: bytes) -> bool:
+def may_be_message(data: Frame) -> bool:
     """What begins like a JSON object or array is the receiver's to judge."""
     return bool(data) and data[0] in MESSAGE_STARTS
 
@@ -41,23 +42,25 @@ class Inlet:
     def is_open(self) -> bool:
         return self._receiver is not None
 
-    def frame(self, data: bytes, answering: Answering | None = None) -> bool:
+    def frame(self, data: Frame, answering: Answering | None = None) -> bool:
         """True if it answered the request that `answering` names."""
-        if self._receiver is None:
-            return True
         message = bare(data)
         if may_be_message(message):
-            return self._receiver.frame_received(message, answering)
+            return self.message(message, answering)
         self.noise("not_json", message)
-        return False
+        return self._receiver is None
+
+    def message(self, data: Frame, answering: Answering | None = None) -> bool:
+        """As `frame`, of what is bare and may be a message."""
+        return self._receiver is None or self._receiver.frame_received(data, answering)
 
     def oversized(self, excerpt: bytes) -> None:
         self.noise("oversized", excerpt)
 
-    def noise(self, kind: NoiseKind, excerpt: bytes) -> None:
+    def noise(self, kind: NoiseKind, excerpt: Frame) -> None:
         """Masked before it is cut, so that no secret is cut in two."""
         if self._receiver is not None:
-            masked = self._masker.bytes(excerpt[: 4 * NOISE_EXCERPT_BYTES])
+            masked = self._masker.bytes(bytes(excerpt[: 4 * NOISE_EXCERPT_BYTES]))
             self._receiver.noise_received(kind, masked[:NOISE_EXCERPT_BYTES])
 
     def lost(self, request_id: int | None, failure: HttpFailure) -> None:

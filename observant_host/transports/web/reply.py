@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
 from observant_host.transports.web.encodings import Undecodable, decoder_for
-from observant_host.transports.web.failures import BODY_BYTES
+from observant_host.transports.web.failures import BODY_BYTES, READ_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from observant_host.transports.web.direct import DirectResponse
     from observant_host.transports.web.encodings import Inflate
     from observant_host.transports.web.failures import Failures
+    from observant_host.wire.jsonrpc import Frame
 
     Response = aiohttp.ClientResponse | DirectResponse
 
@@ -32,10 +34,14 @@ PATIENCE_S: Final = 2.0
 
 EVENT_STREAM: Final = "text/event-stream"
 
+COPIED_BYTES: Final = 64 * 1024
+"""A body up to this size becomes bytes of its own."""
+
 MAX_TYPE_CHARS: Final = 127
 """Longer ones are no media types (RFC 6838 4.2), and are shown in errors."""
 
 
+@lru_cache(64)
 def media_type(value: str) -> str:
     """Of a Content-Type: lower case, without parameters, printable."""
     bare = value.partition(";")[0].strip().lower()[:MAX_TYPE_CHARS]
@@ -85,20 +91,29 @@ class Reply:
         except (aiohttp.ClientError, OSError) as error:
             raise self.broken(error) from error
 
-    async def whole(self, max_bytes: int) -> bytes:
-        """The decoded body. Raises HttpFailure, kind "too_large" beyond `max_bytes`."""
-        pieces: list[bytes] = []
-        size = 0
+    async def whole(self, max_bytes: int) -> Frame:
+        """The decoded body. Raises HttpFailure, kind "too_large" beyond `max_bytes`.
+
+        A large one is the buffer that it was read into: it is in memory once.
+        """
+        first = await self.read()
+        if len(first) > max_bytes:
+            raise self._too_large(first, max_bytes)
+        if self._decoder is None and self._response.content.at_eof():
+            return first
+        gathered = bytearray(first)
         while piece := await self.read():
-            size += len(piece)
-            pieces.append(piece)
-            if size > max_bytes:
-                raise self.failure(
-                    "too_large",
-                    f"answered with more than max_message_bytes ({max_bytes} bytes)",
-                    body=b"".join(pieces)[:BODY_BYTES],
-                )
-        return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+            gathered += piece
+            if len(gathered) > max_bytes:
+                raise self._too_large(gathered, max_bytes)
+        return gathered if len(gathered) > COPIED_BYTES else bytes(gathered)
+
+    def _too_large(self, body: Frame, max_bytes: int) -> HttpFailure:
+        return self.failure(
+            "too_large",
+            f"answered with more than max_message_bytes ({max_bytes} bytes)",
+            body=body,
+        )
 
     async def beginning(self) -> bytes:
         """The first 64 KiB of a body that is only to be shown; never raises, never waits long."""
@@ -134,14 +149,14 @@ class Reply:
         if not self._response.content.at_eof():
             self._response.close()
 
-    def failure(self, kind: HttpFailureKind, what: str, *, body: bytes = b"") -> HttpFailure:
+    def failure(self, kind: HttpFailureKind, what: str, *, body: Frame = b"") -> HttpFailure:
         return self._failures.make(
             kind,
             self.url,
             what,
             status=self.status,
             content_type=self.media_type,
-            body=body,
+            body=bytes(body[:BODY_BYTES]),
             headers=self.headers,
         )
 
@@ -155,9 +170,9 @@ class Reply:
         body = await self.beginning()
         return self.failure("status", self.said(body), body=body)
 
-    def said(self, body: bytes) -> str:
+    def said(self, body: Frame) -> str:
         """`answered 502 Bad Gateway (text/html): Bad gateway`."""
-        return self._failures.refusal(self.status, self.media_type, body)
+        return self._failures.refusal(self.status, self.media_type, bytes(body[:READ_BYTES]))
 
     async def _piece(self) -> bytes:
         if self._encoding is not None:
