@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from observant_host.peers.eras import Params
+    from observant_host.peers.errand import OnProgress, Witness
+    from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.life import Life
     from observant_host.peers.peer import Peer
     from observant_host.peers.reading import Reading
-    from observant_host.telemetry.facade import Operation
+    from observant_host.telemetry.facade import Operation, TraceContext
 
 
 class CallReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,33 +52,55 @@ class CallReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(Errand):
-    """`takes_tasks`: this call told the server that we know tasks."""
+    """Whose call it is, and when it must be over: by the caller's own `expires` where it gave one,
+    else by the server's times, counted from when the call `began`.
 
+    `takes_tasks`: this call told the server that we know tasks.
+    """
+
+    takes_tasks = False
+    _wanted: InputRequired | None = None
     _life: Life
     seen: Peek
 
-    def begin(
+    def __init__(
         self,
         peer: Peer,
+        method: str,
         *,
+        expires: float | None,
         began: float,
-        log_level: str | None,
-        principal: str | None,
+        attempt: int = 1,
+        purpose: str = "call",
+        target: str | None = None,
+        uri: str | None = None,
+        parent: TraceContext | None = None,
+        witness: Witness | None = None,
+        log_level: str | None = None,
+        on_progress: OnProgress | None = None,
+        handlers: InputHandlers | None = None,
+        principal: str | None = None,
         hand_up: int | None = None,
     ) -> None:
-        """Whose call it is, and when it must be over: by the caller's own `expires` where it gave
-        one, else by the server's times, counted from when the call `began`."""
-        self._hand_up = hand_up
-        self._wanted: InputRequired | None = None
-        timing = peer.server.timing
+        # instead of Errand's own, which would first store what this one then replaces
+        self.method = method
+        self.attempt = attempt
+        self.purpose = purpose
+        self.target = target
+        self.uri = uri
+        self.parent = parent
+        self.witness = witness
+        self.on_progress = on_progress
+        self.handlers = handlers
         self._peer = peer
         self._principal = principal
-        self._fixed = self.expires > 0.0
-        self.log_level = log_level if self.method in may_be_asked.LOGGING_METHODS else None
-        self.takes_tasks = False
-        if self._fixed:
-            self.latest = self.expires
+        self._hand_up = hand_up
+        self.log_level = log_level if method in may_be_asked.LOGGING_METHODS else None
+        self._fixed = expires is not None
+        if expires is not None:
+            self.expires = self.latest = expires
         else:
+            timing = peer.server.timing
             self.latest = began + timing.call_max_s
             self.expires = min(began + timing.call_timeout_s, self.latest)
             if timing.reset_timeout_on_progress:
@@ -130,9 +154,9 @@ class Call(Errand):
             life = peer.life
             if life is None:
                 raise peer.unroutable()
-            self._life = life
-            if self.witness is not None and life.era is not None:
-                self.witness.era = life.era.name
+            self._life, era = life, life.era
+            if self.witness is not None and era is not None:
+                self.witness.era = era.name
             self.round = number or self._hand_up or 0
             if self._hand_up and self._era() != "modern":
                 raise InvalidCall(

@@ -15,7 +15,6 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.decisions import terms
-from observant_host.errors import InvalidCall
 from observant_host.wire import envelope, legacy
 from observant_host.wire.envelope import ClientInfo
 
@@ -64,6 +63,12 @@ class ModernEra(msgspec.Struct, frozen=True):
             progress_token=progress_token,
         )
 
+    def stamp(self, capabilities: Mapping[str, Any]) -> envelope.Stamp:
+        """What writes the requests of a life that declares these."""
+        return envelope.Stamp(
+            version=self.version, capabilities=capabilities, client_info=self.client_info
+        )
+
     def notification(self, method: str, params: Params) -> bytes:
         return envelope.stamp_notification(method, params)
 
@@ -104,27 +109,3 @@ class LegacyEra(msgspec.Struct, frozen=True):
 
 
 Era = ModernEra | LegacyEra
-
-
-def encode_request(
-    era: Era,
-    request_id: int,
-    method: str,
-    params: Params,
-    *,
-    capabilities: Mapping[str, Any],
-    trace: TraceContext | None,
-    progress_token: int | None,
-) -> bytes:
-    """The request's bytes. Raises InvalidCall where the caller's arguments are no JSON."""
-    try:
-        return era.request(
-            request_id,
-            method,
-            params,
-            capabilities=capabilities,
-            trace=trace,
-            progress_token=progress_token,
-        )
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise InvalidCall(f"the arguments cannot be written as JSON: {error}") from error

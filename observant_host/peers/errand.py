@@ -50,6 +50,21 @@ class Errand:
     `handlers` decide what this one request declares (None: what the life declares).
     """
 
+    # As with Witness: whoever makes one of its own sets only what differs.
+    latest = math.inf
+    renew_s: float | None = None
+    scope: DeadlineScope = "attempt"
+    target: str | None = None
+    uri: str | None = None
+    on_progress: OnProgress | None = None
+    parent: TraceContext | None = None
+    purpose = ""
+    attempt = 1
+    round = 0
+    page: int | None = None
+    handlers: InputHandlers | None = None
+    witness: Witness | None = None
+
     def __init__(
         self,
         method: str,
@@ -73,7 +88,7 @@ class Errand:
         self.expires = expires
         self.latest = latest
         self.renew_s = renew_s
-        self.scope: DeadlineScope = scope
+        self.scope = scope
         self.target = target
         self.uri = uri
         self.on_progress = on_progress

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from observant_host.errors import TransportError
 from observant_host.peers import endings, losses
 from observant_host.peers.askers import Askers
-from observant_host.peers.eras import ModernEra, encode_request
+from observant_host.peers.eras import ModernEra
 from observant_host.peers.errand import Errand
 from observant_host.peers.headers import Headers
 from observant_host.peers.inbox import Drops, Inbox
@@ -28,10 +28,10 @@ from observant_host.peers.probes import DISCOVER, INITIALIZE, Probe, Probes
 from observant_host.peers.server_requests import ServerRequests
 from observant_host.peers.sessions import Sessions
 from observant_host.peers.subscriptions import Subscriptions
+from observant_host.peers.writing import Writing
 from observant_host.telemetry.masking import Masker
-from observant_host.telemetry.vocabulary import Request, TransportConnect
+from observant_host.telemetry.vocabulary import TransportConnect
 from observant_host.timing.deadline import Sweep
-from observant_host.transports.base import Outbound
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -91,6 +91,9 @@ class Life:
         self.instructions: str | None = None
 
         self._declared: Mapping[str, Any] = input_handlers.capabilities()
+        self._writing = Writing(
+            server.name, generation=generation, declared=self._declared, headers=self.headers
+        )
         self._pending: Pending[OpenCall | Probe] = Pending()
         self.probes = Probes(
             self._pending,
@@ -204,6 +207,7 @@ class Life:
         if self.era is not None:
             raise RuntimeError("the era of a life is decided once")
         self.era = era
+        self._writing.settle(era)
         self.server_info = server_info
         self.capabilities = capabilities
         self.instructions = instructions
@@ -233,30 +237,18 @@ class Life:
         if era is None or self.inbox.end.is_set():
             raise endings.not_open(self.server.name, self.inbox.end.value)
         now = self.clock.monotonic()
-        self._overdue.refuse(errand, now=now)
+        if errand.expires <= now:
+            raise self._overdue.refusal(errand, now=now)
         request_id = self._pending.next_id()
         if errand.witness is not None:
             errand.witness.asked()
-        fact = Request(
-            peer=self.server.name,
-            method=errand.method,
-            era=era.name,
-            generation=self.generation,
-            request_id=request_id,
-            version=era.version,
-            target=errand.target,
-            uri=errand.uri,
-            attempt=errand.attempt,
-            round=errand.round,
-            purpose=errand.purpose,
-            page=errand.page,
-            deadline_ms=(errand.expires - now) * 1000,
-        )
-        with self.telemetry.operation(fact, parent=errand.parent) as op:
+        writing = self._writing
+        with self.telemetry.operation(writing.fact(era, errand), parent=errand.parent) as op:
+            op.note(request_id=request_id, deadline_ms=(errand.expires - now) * 1000)
             call = OpenCall(
                 errand, asyncio.get_running_loop().create_future(), began=now, context=op.context
             )
-            out = self._outbound(era, request_id, errand, params, trace=op.context)
+            out = writing.outbound(era, request_id, errand, params, trace=op.context)
             self._pending.open(request_id, errand.method, expires=errand.expires, waiter=call)
             try:
                 call.sent = self.transport.send(out, expires=errand.expires)
@@ -276,26 +268,6 @@ class Life:
             errand.look(op, result)
             return result
 
-    def _outbound(
-        self, era: Era, request_id: int, errand: Errand, params: Params, *, trace: TraceContext
-    ) -> Outbound:
-        handlers, method = errand.handlers, errand.method
-        wanted = errand.renew_s is not None or errand.on_progress is not None
-        frame = encode_request(
-            era,
-            request_id,
-            method,
-            params,
-            capabilities=self._declared if handlers is None else handlers.capabilities(),
-            trace=trace,
-            progress_token=request_id if wanted else None,
-        )
-        if self.headers is None:
-            return Outbound(frame, method, request_id, era.version)
-        return self.headers.outbound(
-            era, frame, request_id=request_id, method=method, params=params
-        )
-
     def begin(self, errand: Errand, params: Params, *, trace: TraceContext) -> tuple[int, OpenCall]:
         """Send what its opener waits for; it must have left by `expires`. Raises Unavailable."""
         era = self.era
@@ -303,7 +275,7 @@ class Life:
             raise endings.not_open(self.server.name, self.inbox.end.value)
         request_id, future = self._pending.next_id(), asyncio.get_running_loop().create_future()
         call = OpenCall(errand, future, began=self.clock.monotonic(), context=trace)
-        out = self._outbound(era, request_id, errand, params, trace=trace)
+        out = self._writing.outbound(era, request_id, errand, params, trace=trace)
         self._pending.open(request_id, errand.method, expires=math.inf, waiter=call)
         try:
             call.sent = self.transport.send(out, expires=errand.expires)

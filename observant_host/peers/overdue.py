@@ -38,10 +38,8 @@ class Overdue:
         self._telemetry = telemetry
         self._take_back = take_back
 
-    def refuse(self, errand: Errand, *, now: float) -> None:
-        """Raise CallTimeout, with nothing sent, where its time was over before it began."""
-        if errand.expires > now:
-            return
+    def refusal(self, errand: Errand, *, now: float) -> CallTimeout:
+        """The error of what is not sent at all: its time was over before it began."""
         late_s = now - errand.expires
         scope = errand.scope_at(now)
         self._telemetry.count(
@@ -54,7 +52,7 @@ class Overdue:
             ),
             parent=errand.parent,
         )
-        raise CallTimeout(
+        return CallTimeout(
             f"the time for {errand.method} was over before it could be sent to {self._server}",
             scope=scope,
             delivery="not_sent",

@@ -20,7 +20,8 @@ from observant_host.peers.told import LogMessage, OnLog, Told
 from observant_host.peers.wishes import Wishes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
+    from typing import Unpack
 
     from msgspec import Raw
 
@@ -46,17 +47,27 @@ class Terms(TypedDict, total=False):
     hand_up: int | None
 
 
-class RequestOptions(Terms, total=False):
-    """What `Peer.call` takes by keyword; see there."""
+class CallParts(TypedDict, total=False):
+    """What a call is given as it is; see `peers.call.Call`."""
 
-    expires: float | None
-    began: float | None
+    on_progress: OnProgress | None
+    handlers: InputHandlers | None
+    principal: str | None
+    hand_up: int | None
     target: str | None
     uri: str | None
     parent: TraceContext | None
     attempt: int
     purpose: str
     witness: Witness | None
+
+
+class RequestOptions(CallParts, total=False):
+    """What `Peer.call` takes by keyword; see there."""
+
+    expires: float | None
+    began: float | None
+    log_level: str | None
 
 
 class Peer:
@@ -134,26 +145,17 @@ class Peer:
         self._fault = fault
         self.gate.fail_waiting(self.unroutable)
 
-    async def call(
+    def call(
         self,
         method: str,
         params: Mapping[str, Any] | Raw | None,
         *,
         expires: float | None = None,
         began: float | None = None,
-        target: str | None = None,
-        uri: str | None = None,
-        on_progress: OnProgress | None = None,
-        handlers: InputHandlers | None = None,
-        parent: TraceContext | None = None,
-        principal: str | None = None,
-        attempt: int = 1,
-        purpose: str = "call",
         log_level: str | None = None,
-        witness: Witness | None = None,
-        hand_up: int | None = None,
-    ) -> CallReply:
-        """One call, waiting for a place, rounds of input and a task included.
+        **options: Unpack[CallParts],
+    ) -> Coroutine[Any, Any, CallReply]:
+        """One call, waiting for a place, rounds of input and a task included; to be awaited once.
 
         `expires` (monotonic seconds) is the caller's own deadline for everything; without it the
         server's call_timeout_s since the call `began` (default: now), renewed by progress and by
@@ -162,28 +164,19 @@ class Peer:
         `hand_up`: a wish for input is the answer, to this round of it (0: the first).
         """
         call = Call(
-            method,
-            expires=expires or 0.0,
-            target=target,
-            uri=uri,
-            on_progress=on_progress,
-            handlers=handlers,
-            parent=parent,
-            attempt=attempt,
-            purpose=purpose,
-            witness=witness,
-        )
-        call.begin(
             self,
+            method,
+            expires=expires,
             began=self.clock.monotonic() if began is None else began,
             log_level=log_level or self._log_level,
-            principal=principal,
-            hand_up=hand_up,
+            **options,
         )
-        own = handlers is not None and handlers.offered is None
-        if method == READ and self._cache is not None and not own and not hand_up:
-            return await call.read(params, self._reading(self._cache, parent))
-        return await call.result(params)
+        if method == READ and self._cache is not None:
+            handlers = call.handlers
+            own = handlers is not None and handlers.offered is None
+            if not own and not options.get("hand_up"):
+                return call.read(params, self._reading(self._cache, call.parent))
+        return call.result(params)
 
     def unroutable(self) -> Unavailable:
         """The error of a call that finds no life to go to."""

@@ -70,6 +70,56 @@ def stamp(
     )
 
 
+class Stamp:
+    """The stamp of one life's requests, most of which is the same each time: encoded once.
+
+    It writes what `stamp` writes, byte for byte.
+    """
+
+    def __init__(
+        self, *, version: str, capabilities: Raw | Mapping[str, Any], client_info: ClientInfo
+    ) -> None:
+        self._version = version
+        self._capabilities = capabilities
+        self._client_info = client_info
+        constant = {
+            PROTOCOL_VERSION: version,
+            CLIENT_CAPABILITIES: capabilities,
+            CLIENT_INFO: client_info,
+        }
+        self._end = encode(constant)[1:] + b"}}"
+
+    def request(
+        self,
+        request_id: int,
+        method: str,
+        params: Params,
+        *,
+        traceparent: str | None = None,
+        tracestate: str | None = None,
+        progress_token: int | None = None,
+    ) -> bytes:
+        """As `stamp`."""
+        if not params or isinstance(params, Raw) or "_meta" in params or tracestate is not None:
+            return stamp(
+                request_id,
+                method,
+                params,
+                version=self._version,
+                capabilities=self._capabilities,
+                client_info=self._client_info,
+                traceparent=traceparent,
+                tracestate=tracestate,
+                progress_token=progress_token,
+            )
+        trace = b"" if traceparent is None else b'"traceparent":"%b",' % traceparent.encode()
+        token = b"" if progress_token is None else b'"progressToken":%d,' % progress_token
+        return on_one_line(
+            b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b,"_meta":{%b%b%b'
+            % (request_id, encode(method), encode(params)[:-1], trace, token, self._end)
+        )
+
+
 def stamp_notification(
     method: str,
     params: Params,

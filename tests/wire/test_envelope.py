@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from observant_host.errors import InvalidCall
 from observant_host.wire import legacy
-from observant_host.wire.envelope import ClientInfo, Params, stamp, stamp_notification
+from observant_host.wire.envelope import ClientInfo, Params, Stamp, stamp, stamp_notification
 
 ME = ClientInfo("observant-host", "1.2")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -176,3 +176,30 @@ def test_a_legacy_notification() -> None:
     assert legacy.notification("notifications/cancelled", {"requestId": 3}) == (
         b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}'
     )
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        Raw(b'{"name":"t"}'),
+        {"name": "t", "arguments": Raw(b'{"a":1}')},
+        {"name": "t", "arguments": Raw(b'{\n "a": 1\n}')},
+        {"name": 'say "100%d"', "arguments": {"n": None}},
+        {"name": "t", "_meta": {"k": 1, "traceparent": "mine"}},
+    ],
+)
+@pytest.mark.parametrize("traceparent", [None, TRACE])
+@pytest.mark.parametrize("tracestate", [None, "a=1"])
+@pytest.mark.parametrize("progress_token", [None, 4])
+def test_the_stamp_of_a_life_writes_what_the_stamp_of_one_request_writes(
+    params: Params, traceparent: str | None, tracestate: str | None, progress_token: int | None
+) -> None:
+    same: dict[str, Any] = {
+        "traceparent": traceparent,
+        "tracestate": tracestate,
+        "progress_token": progress_token,
+    }
+    life = Stamp(version="2026-07-28", capabilities={"elicitation": {}}, client_info=ME)
+    assert life.request(4, "server/discover", params, **same) == stamped(params, **same)

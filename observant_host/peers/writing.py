@@ -1,0 +1,123 @@
+"""How the requests of one life are written and told: what all of them have in common, made once.
+
+A routed call pays for its own parameters and for nothing that the call before it said as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from observant_host.errors import InvalidCall
+from observant_host.peers.eras import ModernEra
+from observant_host.telemetry.vocabulary import Request
+from observant_host.transports.base import Outbound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from observant_host.peers.eras import Era, Params
+    from observant_host.peers.errand import Errand
+    from observant_host.peers.headers import Headers
+    from observant_host.telemetry.facade import TraceContext
+    from observant_host.wire.envelope import Stamp
+
+MAX_FACTS: Final = 4096
+"""Facts that are kept, one for each tool or prompt that was called: far above any server's list."""
+
+
+class Writing:
+    """Of one life, from `settle` on. `declared` is what the life declares, `headers` what its HTTP
+    requests say in theirs (None: it has no headers)."""
+
+    def __init__(
+        self, peer: str, *, generation: int, declared: Mapping[str, Any], headers: Headers | None
+    ) -> None:
+        self._peer = peer
+        self._generation = generation
+        self._declared = declared
+        self._headers = headers
+        self._stamp: Stamp | None = None
+        self._propagates = False
+        self._facts: dict[tuple[str, str | None, str], Request] = {}
+
+    def settle(self, era: Era) -> None:
+        """The era is decided."""
+        if isinstance(era, ModernEra):
+            self._stamp, self._propagates = era.stamp(self._declared), era.propagate
+
+    def fact(self, era: Era, errand: Errand) -> Request:
+        """What telemetry knows of a request that begins, but for its id and its time."""
+        plain = (
+            errand.attempt == 1 and not errand.round and errand.uri is None and errand.page is None
+        )
+        key = (errand.method, errand.target, errand.purpose)
+        if plain and (known := self._facts.get(key)) is not None:
+            return known
+        fact = Request(
+            peer=self._peer,
+            method=errand.method,
+            era=era.name,
+            generation=self._generation,
+            version=era.version,
+            target=errand.target,
+            uri=errand.uri,
+            attempt=errand.attempt,
+            round=errand.round,
+            purpose=errand.purpose,
+            page=errand.page,
+        )
+        if plain and len(self._facts) < MAX_FACTS:
+            self._facts[key] = fact
+        return fact
+
+    def outbound(
+        self, era: Era, request_id: int, errand: Errand, params: Params, *, trace: TraceContext
+    ) -> Outbound:
+        """The request as it goes to the transport. Raises InvalidCall where the caller's arguments
+        are no JSON, or cannot be mirrored into headers."""
+        method = errand.method
+        wanted = errand.renew_s is not None or errand.on_progress is not None
+        try:
+            frame = self._frame(
+                era, request_id, errand, params, trace, request_id if wanted else None
+            )
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+            raise InvalidCall(f"the arguments cannot be written as JSON: {error}") from error
+        if self._headers is None:
+            return Outbound(frame, method, request_id, era.version)
+        return self._headers.outbound(
+            era, frame, request_id=request_id, method=method, params=params
+        )
+
+    def _frame(
+        self,
+        era: Era,
+        request_id: int,
+        errand: Errand,
+        params: Params,
+        trace: TraceContext,
+        progress_token: int | None,
+    ) -> bytes:
+        handlers, stamp = errand.handlers, self._stamp
+        if stamp is None or handlers is not None:
+            return era.request(
+                request_id,
+                errand.method,
+                params,
+                capabilities=self._declared if handlers is None else handlers.capabilities(),
+                trace=trace,
+                progress_token=progress_token,
+            )
+        if not self._propagates:
+            return stamp.request(request_id, errand.method, params, progress_token=progress_token)
+        return stamp.request(
+            request_id,
+            errand.method,
+            params,
+            traceparent=trace.traceparent(),
+            tracestate=trace.tracestate or None,
+            progress_token=progress_token,
+        )
