@@ -285,8 +285,8 @@ def _meta(
     return Meta(
         version=version,
         capabilities=capabilities,
-        client_name=_text(client.get("name")),
-        client_version=_text(client.get("version")),
+        client_name=_text(client.get("name")) if client else None,
+        client_version=_text(client.get("version")) if client else None,
         log_level=known.log_level,
         progress_token=token,
         trace={} if fields.keys().isdisjoint(TRACE_KEYS) else known.trace(),

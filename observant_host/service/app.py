@@ -9,6 +9,7 @@ ends.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -20,7 +21,7 @@ from observant_host.service.access.hall import HEAD_S
 from observant_host.service.access.places import served_at
 from observant_host.service.access.tls import tls_context
 from observant_host.service.admin import add_health, add_metadata, add_metrics
-from observant_host.service.api.door import add_api, socket_owner
+from observant_host.service.api.door import add_api, refusal, socket_owner
 from observant_host.service.console.routes import add_console
 from observant_host.service.events import Events
 from observant_host.service.mcp.desk import Desk
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from observant_host.service.callers import Caller
     from observant_host.service.mcp.joining import Kind
     from observant_host.service.served import Served
+    from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.vocabulary import Fact
     from observant_host.timing.clock import Clock
 
@@ -71,6 +73,7 @@ class Service:
         self._runners: list[web.AppRunner] = []
         self._private_in: Path | None = None
         self._opening: Signal | None = None
+        self._telemetry: Telemetry | None = None
         self.addresses: dict[str, str] = {}
 
     async def listen(self, *, opens_later: bool = False) -> None:
@@ -85,7 +88,7 @@ class Service:
         for name, at in found.items():
             app = self._application()
             hall = Hall(config.service, at, access=access, tell=self._tell, clock=self._clock)
-            hall.guard(app)
+            hall.guard(app, refusal=refusal)
             await self._serve(app, access, served_at(name, alone="mcp" not in found))
             await self._listen_tcp(name, app, at, tls=tls)
 
@@ -97,7 +100,8 @@ class Service:
         if "open metrics" in parts:
             add_metrics(app, self.host, None)
         if "api" in parts:
-            add_api(app, self.host, identify=access.identify, events=self.events)
+            identify, events = access.identify, self.events
+            add_api(app, self.host, identify=identify, events=events, guarded=True)
         if "console" in parts:
             await add_console(app, self.host, keeper=access, clock=self._clock)
         if "mcp" in parts:
@@ -105,10 +109,11 @@ class Service:
 
     def _tell(self, fact: Fact) -> None:
         """Before the host is open there is nobody to tell."""
-        try:  # noqa: SIM105 - for every request: suppress() is an object and two calls
-            self.host.telemetry.count(fact)
-        except HostError:
-            pass
+        if self._telemetry is None:
+            with suppress(HostError):
+                self._telemetry = self.host.telemetry
+        if self._telemetry is not None:
+            self._telemetry.count(fact)
 
     def opened(self) -> None:
         """The host is open: agents are served, and counted for every scrape."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from observant_host.timing.clock import Clock
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+    TellRefusal = Callable[[web.Request, web.HTTPException], web.StreamResponse | None]
 
 BODY_S: Final = 30.0
 """For a request's body, once its head is here: a megabyte over a bad line."""
@@ -67,8 +68,9 @@ class Hall:
         self._hosts: set[str] = set()
         self._answered: dict[tuple[object, int], HttpAnswered] = {}
 
-    def guard(self, app: web.Application) -> None:
-        """Stand before everything else of this application."""
+    def guard(self, app: web.Application, *, refusal: TellRefusal = lambda *_: None) -> None:
+        """Stand before everything else of this application. `refusal` may tell in its own words
+        what the router refused."""
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -89,7 +91,7 @@ class Hall:
                 except Refused as refused:
                     response = _json(refused.status, refused.body, headers=refused.headers)
                 except web.HTTPException as error:
-                    response = _as_json(error, request)
+                    response = refusal(request, error) or _as_json(error, request)
                 code = response.status
             except asyncio.CancelledError:
                 code = 499
@@ -113,7 +115,7 @@ class Hall:
         headers = request.headers
         host, origins = headers.getall("Host", ()), headers.getall("Origin", ())
         refused = None
-        if len(host) != 1 or not self._is_ours(host[0]):
+        if len(host) != 1 or (host[0] not in self._hosts and not self._is_ours(host[0])):
             refused = Refused("host")
         elif origins and any(not self._lets_in(one, request) for one in origins):
             refused = Refused("origin")
@@ -123,8 +125,6 @@ class Hall:
 
     def _is_ours(self, host: str) -> bool:
         """Remembered for the names that we are really called by."""
-        if host in self._hosts:
-            return True
         fits = host_fits(host, self._gate)
         if fits and len(self._hosts) < MAX_HOSTS:
             self._hosts.add(host)

@@ -40,10 +40,19 @@ async def socket_owner(request: web.Request, _scope: str) -> Caller:
     return Caller(principal=name or "socket", scopes=EVERYTHING)
 
 
-def add_api(app: web.Application, host: Served, *, identify: Identify, events: Events) -> None:
-    """All routes below `/api/v1`."""
+def add_api(
+    app: web.Application,
+    host: Served,
+    *,
+    identify: Identify,
+    events: Events,
+    guarded: bool = False,
+) -> None:
+    """All routes below `/api/v1`. `guarded`: something stands before the application, and has
+    `refusal` tell what the router refuses."""
     app[EVENTS] = events
-    app.middlewares.append(_in_json)
+    if not guarded:
+        app.middlewares.append(_in_json)
     for route in ROUTES:
         handler = _served(route.handler, host, scope=route.scope, identify=identify)
         app.router.add_route(route.method, PREFIX + route.path, handler)
@@ -68,22 +77,28 @@ async def _document(_host: Served, _request: web.Request, _caller: Caller) -> we
 
 @web.middleware
 async def _in_json(request: web.Request, handler: Plain) -> web.StreamResponse:
-    """What the router itself refuses is told as everything else is."""
     try:
         return await handler(request)
     except web.HTTPException as refused:
-        if not request.path.startswith(PREFIX) or refused.status < 400:
+        if (told := refusal(request, refused)) is None:
             raise
-        problem = ProblemAbout(
-            type=InvalidCall.error_type if refused.status < 500 else HostError.error_type,
-            message=_sentence(request, refused),
-            unknown=isinstance(refused, web.HTTPNotFound),
-        )
-        response = taken(msgspec.json.encode(Problem(problem)), status=refused.status)
-        for name in ("Allow", "WWW-Authenticate", "Retry-After"):
-            if name in refused.headers:
-                response.headers[name] = refused.headers[name]
-        return response
+        return told
+
+
+def refusal(request: web.Request, refused: web.HTTPException) -> web.StreamResponse | None:
+    """What the router itself refuses below `/api/v1`, told as everything else is there."""
+    if not request.path.startswith(PREFIX) or refused.status < 400:
+        return None
+    problem = ProblemAbout(
+        type=InvalidCall.error_type if refused.status < 500 else HostError.error_type,
+        message=_sentence(request, refused),
+        unknown=isinstance(refused, web.HTTPNotFound),
+    )
+    response = taken(msgspec.json.encode(Problem(problem)), status=refused.status)
+    for name in ("Allow", "WWW-Authenticate", "Retry-After"):
+        if name in refused.headers:
+            response.headers[name] = refused.headers[name]
+    return response
 
 
 def _sentence(request: web.Request, refused: web.HTTPException) -> str:

@@ -74,14 +74,15 @@ class Calls:
         arguments = question.params.get("arguments", NO_ARGUMENTS)
         result: CallResult | Response
         try:
-            owner = self._aiming.tool(name, caller.slice)
-            if owner is None or is_plain(question, relay):
+            plain = is_plain(question, relay)
+            whole = plain and caller.slice.is_whole  # then the call itself finds the owner
+            owner = None if whole else self._aiming.tool(name, caller.slice)
+            if plain:
                 # nearly every call: what comes between is for those that may be asked first
-                if owner is not None:
-                    options["handlers"], options["inputs"] = NOTHING, "hand_up"
+                options["handlers"], options["inputs"] = NOTHING, "hand_up"
                 result = await self._host.call_tool(name, arguments, **options)
-                if result.input_required is not None and owner is not None:
-                    result = self._inputs.asked(question, caller, op, server=owner, result=result)
+                if result.input_required is not None:
+                    result = self._inputs.asked(question, caller, op, result)
             else:
 
                 async def call(options: CallOptions) -> CallResult:

@@ -41,11 +41,10 @@ if TYPE_CHECKING:
     from observant_host.service.mcp.listening import Subscription
     from observant_host.service.mcp.outlet import Outlet
     from observant_host.service.served import Served
-    from observant_host.telemetry.facade import Operation
+    from observant_host.telemetry.facade import Operation, Telemetry
     from observant_host.telemetry.propagation import TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.wire.jsonrpc import Id, Request
-    from observant_host.wire.mirrored_headers import Mirrored
 
 MAX_NAME_TOLD: Final = 256
 """Characters of a called name, or of a request's id, in telemetry: both can be anything."""
@@ -67,6 +66,7 @@ class Desk:
         self.inputs = Inputs(host, clock=clock)
         self._search = Search(self.lists)
         self._calls = Calls(host, self.lists, self.inputs)
+        self._telemetry: Telemetry | None = None
 
     def capabilities(self, caller: Caller, *, era: Era = "modern") -> dict[str, Any]:
         """What is announced to this caller."""
@@ -75,10 +75,6 @@ class Desk:
     def instructions(self, caller: Caller) -> str | None:
         """One bounded line for each server whose things are missing."""
         return self.lists.instructions(caller)
-
-    def mirrored(self, name: str, caller: Caller) -> tuple[Mirrored, ...]:
-        """The arguments of a tool that HTTP headers repeat, by the schema that we list."""
-        return self.lists.mirrored(name, caller)
 
     async def answer(
         self,
@@ -112,9 +108,8 @@ class Desk:
     ) -> None:
         """As `answer`, of a request that was read already. Raises Unavailable where the host does
         not run (yet)."""
-        host, meta = self._host, question.meta
-        if not host.published:  # who comes early gets the whole catalogue, a little later
-            await wait_any(self._clock, None, host.ready, host.over)
+        meta = question.meta
+        telemetry = self._telemetry or await self._started()
         if question.era == "modern":
             self.clients.heard(caller.principal, meta.client_name, meta.client_version)
         trace = meta.trace
@@ -128,13 +123,14 @@ class Desk:
             else:
                 front = asked
         fact = fact_of(question, caller)
-        operation = host.telemetry.operation(fact, parent=parent or around, links=links)
+        operation = telemetry.operation(fact, parent=parent or around, links=links)
         with operation as op:
             try:
                 serving = self._serving(question, caller, out, op, relay, front)
                 response = serving if isinstance(serving, Response) else await serving
                 if isinstance(response, Response):
-                    note(op, response)
+                    if response.code is not None:
+                        note(op, response)
                     await out.respond(response)
                     return
             finally:
@@ -157,6 +153,14 @@ class Desk:
         Idempotent."""
         self.listening.close()
         self.inputs.close()
+
+    async def _started(self) -> Telemetry:
+        """Once start-up is over: who comes early gets the whole catalogue, a little later."""
+        host = self._host
+        if not host.published:
+            await wait_any(self._clock, None, host.ready, host.over)
+        self._telemetry = host.telemetry
+        return self._telemetry
 
     def _serving(
         self,

@@ -129,7 +129,7 @@ class Door:
         """What is wrong with the headers that repeat the body."""
         mirrored: tuple[Mirrored, ...] = ()
         if read.target is not None and read.method == "tools/call":
-            mirrored = self._desk.mirrored(read.target, caller)
+            mirrored = self._desk.lists.mirrored(read.target, caller)
         if not mirrored and repeats(read, request.headers.getall):
             return None
         return mismatch(read, _headers(request), mirrored)

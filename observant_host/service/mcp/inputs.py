@@ -91,10 +91,10 @@ class Inputs:
         return await self._called(question, carried, op, options, call)
 
     def asked(
-        self, question: Question, caller: Caller, op: Operation, *, server: str, result: CallResult
+        self, question: Question, caller: Caller, op: Operation, result: CallResult
     ) -> CallResult | Response:
         """What is answered where a plain call's server wants input first."""
-        return self._answered(question, self._begun(question, caller, server), result, op)
+        return self._answered(question, self._begun(question, caller, result.server), result, op)
 
     def close(self) -> None:
         """Nobody can come back any more. Idempotent."""
