@@ -21,6 +21,7 @@ import jsonschema_rs
 import msgspec
 from msgspec import Raw
 
+from observant_host.decisions.plain_schemas import is_plain
 from observant_host.decisions.schema_steps import steps_within
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ def input_schema_problem(schema: Raw | None) -> str | None:
     data = bytes(schema)
     if len(data) > MAX_BYTES:
         return f"`inputSchema` is larger than {MAX_BYTES} bytes"
+    return None if is_plain(data) else looked_at_closely(data)
+
+
+def looked_at_closely(data: bytes) -> str | None:
+    """As `input_schema_problem`, of any schema within the bound of bytes."""
     key = hashlib.sha256(data).digest()
     if key not in _verdicts:
         if len(_verdicts) >= MAX_VERDICTS:

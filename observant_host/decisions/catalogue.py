@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Raw
 
+from observant_host.decisions import texts
 from observant_host.decisions.names import Grant
 from observant_host.decisions.terms import Cause, ExclusionReason, PeerState
 from observant_host.wire.messages import CacheScope
@@ -17,8 +18,9 @@ from observant_host.wire.mirrored_headers import Mirrored
 EntryKind = Literal["tool", "prompt", "resource"]
 
 
-class ListedTool(msgspec.Struct, frozen=True):
-    """One tool as its server sent it. `raw` is the server's object, byte for byte.
+class ListedTool(msgspec.Struct, frozen=True, gc=False):
+    """One tool as its server sent it. `raw` is the server's object, byte for byte: its texts are
+    read from there by whoever wants them, for ten thousand copies of them would lie idle.
 
     `mirrored` are the arguments that go out as headers too, where the transport has headers.
     `output_schema` is its `outputSchema` as it came, None where it has none.
@@ -26,21 +28,28 @@ class ListedTool(msgspec.Struct, frozen=True):
 
     name: str
     raw: Raw
-    title: str | None = None
-    description: str | None = None
     read_only: bool | None = None
     idempotent: bool | None = None
     task_required: bool = False
     mirrored: tuple[Mirrored, ...] = ()
     output_schema: Raw | None = None
 
+    @property
+    def title(self) -> str | None:
+        """Its own, else that of its annotations."""
+        return texts.title(self.raw)
 
-class ListedPrompt(msgspec.Struct, frozen=True):
+    @property
+    def description(self) -> str | None:
+        return texts.description(self.raw)
+
+
+class ListedPrompt(msgspec.Struct, frozen=True, gc=False):
     name: str
     raw: Raw
 
 
-class ListedResource(msgspec.Struct, frozen=True):
+class ListedResource(msgspec.Struct, frozen=True, gc=False):
     """A resource (`uri`) or, with `is_template`, a template (`uri` is its uriTemplate)."""
 
     uri: str
@@ -48,7 +57,7 @@ class ListedResource(msgspec.Struct, frozen=True):
     is_template: bool = False
 
 
-class Excluded(msgspec.Struct, frozen=True):
+class Excluded(msgspec.Struct, frozen=True, gc=False):
     """An entry that is not offered, and why. `local_name` is a URI for a resource, and "" where
     the entry had no usable name; `detail` is a sentence for a person."""
 
@@ -97,7 +106,7 @@ class PeerView(msgspec.Struct, frozen=True):
     answers: bool = True
 
 
-class ToolEntry(msgspec.Struct, frozen=True):
+class ToolEntry(msgspec.Struct, frozen=True, gc=False):
     """One offered name. `name` is canonical, `local_name` what the owner calls it."""
 
     name: str
@@ -108,7 +117,7 @@ class ToolEntry(msgspec.Struct, frozen=True):
     tool: ListedTool
 
 
-class PromptEntry(msgspec.Struct, frozen=True):
+class PromptEntry(msgspec.Struct, frozen=True, gc=False):
     name: str
     api_name: str
     server: str
@@ -117,7 +126,7 @@ class PromptEntry(msgspec.Struct, frozen=True):
     prompt: ListedPrompt
 
 
-class ResourceEntry(msgspec.Struct, frozen=True):
+class ResourceEntry(msgspec.Struct, frozen=True, gc=False):
     uri: str
     server: str
     routable: bool

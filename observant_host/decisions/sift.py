@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from observant_host.decisions import texts
 from observant_host.decisions.catalogue import (
     EntryKind,
     Excluded,
@@ -65,8 +66,6 @@ class _Entry(msgspec.Struct, rename="camel"):
     name: Raw | UnsetType = UNSET
     uri: Raw | UnsetType = UNSET
     uri_template: Raw | UnsetType = UNSET
-    title: Raw | UnsetType = UNSET
-    description: Raw | UnsetType = UNSET
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET
     annotations: Raw | UnsetType = UNSET
@@ -74,6 +73,8 @@ class _Entry(msgspec.Struct, rename="camel"):
 
 
 _decode_entry: Final = msgspec.json.Decoder(_Entry).decode
+_NO_ENTRY: Final = _Entry()
+_NULL: Final = Raw(b"null")
 _Row = tuple[str, Raw, _Entry]
 
 
@@ -121,6 +122,8 @@ def sift_resources(
 
 def is_allowed(local_name: str, tool_filter: ToolFilter) -> bool:
     """Case-sensitive globs; `deny` wins, an empty `allow` allows all."""
+    if not tool_filter.deny and not tool_filter.allow:
+        return True
     if any(fnmatchcase(local_name, glob) for glob in tool_filter.deny):
         return False
     allow = tool_filter.allow
@@ -139,10 +142,13 @@ def _usable(
     seen: set[str] = set()
     attribute = "uri_template" if member == "uriTemplate" else member
     for position, raw in enumerate(items, start=1):
-        entry = _read(raw)
-        name = _text(getattr(entry, attribute)) if entry is not None else None
+        try:
+            entry = _decode_entry(raw)
+        except texts.UNREADABLE:
+            entry = _NO_ENTRY
+        name = texts.text(getattr(entry, attribute))
         problem = _name_problem(name, member, kind)
-        if entry is None or name is None or problem is not None:
+        if name is None or problem is not None:
             detail = f"entry {position} of the {kind} list: {problem}"
             shown = (name or "")[:128]
             excluded.append(Excluded(server, shown, ExclusionReason.INVALID_NAME, detail, kind))
@@ -185,55 +191,28 @@ def _is_offered(
 
 
 def _tool(name: str, raw: Raw, entry: _Entry, mirrored: tuple[Mirrored, ...]) -> ListedTool:
-    annotations = _object(entry.annotations)
+    if entry.annotations is UNSET and entry.execution is UNSET:
+        return ListedTool(
+            name, raw, mirrored=mirrored, output_schema=_not_null(entry.output_schema)
+        )
+    annotations = texts.members(entry.annotations)
     return ListedTool(
         name=name,
         raw=raw,
-        title=_text(entry.title) or _as_text(annotations.get("title")),
-        description=_text(entry.description),
         read_only=_as_bool(annotations.get("readOnlyHint")),
         idempotent=_as_bool(annotations.get("idempotentHint")),
-        task_required=_object(entry.execution).get("taskSupport") == "required",
+        task_required=texts.members(entry.execution).get("taskSupport") == "required",
         mirrored=mirrored,
         output_schema=_not_null(entry.output_schema),
     )
 
 
 def _not_null(raw: Raw | UnsetType) -> Raw | None:
-    return None if raw is UNSET or bytes(raw) == b"null" else raw
+    return None if raw is UNSET or raw == _NULL else raw
 
 
 def _present(raw: Raw | UnsetType) -> Raw | None:
     return None if raw is UNSET else raw
-
-
-def _read(raw: Raw) -> _Entry | None:
-    try:
-        return _decode_entry(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def _value(raw: Raw | UnsetType) -> Any:
-    if raw is UNSET:
-        return None
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def _text(raw: Raw | UnsetType) -> str | None:
-    return _as_text(_value(raw))
-
-
-def _object(raw: Raw | UnsetType) -> dict[str, Any]:
-    value = _value(raw)
-    return value if isinstance(value, dict) else {}
-
-
-def _as_text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _as_bool(value: object) -> bool | None:

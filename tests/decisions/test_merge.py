@@ -357,7 +357,7 @@ HISTORY = st.lists(
         st.sampled_from(["prefix", "prefix", "qualified", "reject"]),
     ),
     min_size=2,
-    max_size=6,
+    max_size=4,
 )
 HELD = st.dictionaries(
     st.sampled_from(["search", "get", "gone", cleaned("b/search"), "a.b"]),
@@ -385,7 +385,7 @@ def by_name(kept: Catalogue) -> dict[tuple[str, str], Any]:
     return {(type(e).__name__, e.name): e for e in (*kept.tools, *kept.prompts)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(history=HISTORY, held=HELD)
 def test_going_on_from_the_merge_before_gives_what_merging_afresh_gives(
     history: list[Any], held: dict[str, Grant]

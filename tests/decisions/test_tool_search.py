@@ -71,8 +71,9 @@ def test_spellings_of_a_name_have_the_same_terms() -> None:
 
 
 def test_words_of_a_tool_are_read_from_its_servers_bytes() -> None:
-    schema = b'{"name":"t","inputSchema":{"type":"object","properties":{"city":{},"day":true}}}'
-    tool = ListedTool("t", Raw(schema), title="T", description="d" * 9000)
+    raw = b'{"name":"t","inputSchema":{"type":"object","properties":{"city":{},"day":true}},'
+    raw += b'"title":"T","description":"' + b"d" * 9000 + b'"}'
+    tool = ListedTool("t", Raw(raw))
     words = words_of(ToolEntry("a/t", "a_t", "a", "t", True, tool), name="a_t")
     assert (words.name, words.title, words.parameters) == ("a_t", "T", ("city", "day"))
     assert len(words.description) == 4000
