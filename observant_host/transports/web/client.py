@@ -145,9 +145,8 @@ class WebClient:
     ) -> Reply:
         passage.connected = False
         connector, session = self._pools[apart]
-        alone = self._names.isdisjoint([name.lower() for name in headers])
         try:
-            if verb == "POST" and frame and len(frame) <= MAX_BODY and alone and not self._proxy:
+            if verb == "POST" and frame and len(frame) <= MAX_BODY and self._direct:
                 response: Response = await post(connector, *self._opening(url), headers, frame)
             else:
                 response = await session.request(
@@ -165,9 +164,13 @@ class WebClient:
         return Reply(response, url=url, passage=passage, failures=self.failures, clock=self._clock)
 
     def _stand(self, standing: dict[str, str]) -> None:
-        """These go with every request from now on, but for what one says itself."""
+        """These go with every request from now on, but for what one says itself.
+
+        Where they are none of what one may say itself, they need not be compared with it.
+        """
         self._standing = standing
-        self._names = frozenset(map(str.lower, standing))
+        apart = not any(_is_said(name.lower()) for name in standing)
+        self._direct = apart and self._proxy is None
         self._opened: tuple[Address, str] | None = None
 
     def _opening(self, url: URL) -> tuple[Address, str]:
@@ -300,6 +303,18 @@ def _basic(url: URL) -> dict[str, str]:
         return {}
     pair = f"{url.user or ''}:{url.password or ''}".encode()
     return {"Authorization": f"Basic {b64encode(pair).decode()}"}
+
+
+_SAID: Final = frozenset(
+    {"accept", "accept-encoding", "content-length", "content-type", "last-event-id"}
+    | {"transfer-encoding"}
+)
+
+
+def _is_said(name: str) -> bool:
+    """Whether one request may say this itself. Credentials are not allowed to (auth.header_text),
+    so nearly always none of what stands is."""
+    return name in _SAID or name.startswith("mcp-")
 
 
 def merged(*layers: Mapping[str, str]) -> dict[str, str]:
