@@ -114,13 +114,14 @@ def measured(
     rate: float = 0.0,
     warm: int = 200,
     python: str = sys.executable,
+    options: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Of `tests.bench.load`, and "cpu_us": CPU of the subject's process for each call. `python`
-    runs the load."""
+    runs the load, with further `options`."""
     if warm:
-        _load(subject, calls=warm, closed=closed, rate=0.0, python=python)
+        _load(subject, calls=warm, closed=closed, rate=0.0, argv=[python])
     before = cpu_ns(subject.pid)
-    told = _load(subject, calls=calls, closed=closed, rate=rate, python=python)
+    told = _load(subject, calls=calls, closed=closed, rate=rate, argv=[python, *options])
     return {**told, "cpu_us": round((cpu_ns(subject.pid) - before) / calls / 1000, 1)}
 
 
@@ -132,8 +133,11 @@ def cpu_ns(pid: int) -> int:
     )
 
 
-def _load(subject: Subject, *, calls: int, closed: int, rate: float, python: str) -> dict[str, Any]:
-    argv = [python, str(LOAD), subject.url, "--tool", subject.tool]
+def _load(
+    subject: Subject, *, calls: int, closed: int, rate: float, argv: Sequence[str]
+) -> dict[str, Any]:
+    python, *options = argv
+    argv = [python, str(LOAD), subject.url, "--tool", subject.tool, *options]
     argv += ["--calls", str(calls), "--closed", str(closed), "--rate", str(rate)]
     argv += ["--token", subject.token] if subject.token else []
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)

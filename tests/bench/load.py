@@ -72,15 +72,14 @@ class Connection(asyncio.Protocol):
             if end < 0:
                 return
             head = got[:end].lower()
-            if not head.startswith(b"http/1.1 200"):
-                self._load.fail(got)
+            if not head.startswith(b"http/1.1 200") and not self._load.refuse(got):
                 return
             length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
             self._whole = end + 4 + int(length)
         if len(got) >= self._whole:
             self._got, self._whole = b"", 0
-            if b'"error":{' in got or b'"isError":true' in got:
-                self._load.fail(got)
+            refused = b'"error":{' in got or b'"isError":true' in got
+            if refused and not self._load.refuse(got):
                 return
             self._load.answered(self)
 
@@ -89,7 +88,9 @@ class Connection(asyncio.Protocol):
 
 
 class Load:
-    def __init__(self, calls: int) -> None:
+    def __init__(self, calls: int, *, over_limit: bool = False) -> None:
+        self._over_limit = over_limit
+        self.refused = 0
         self._left = calls
         self._calls = calls
         self._free: list[Connection] = []
@@ -98,12 +99,12 @@ class Load:
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.latencies: list[float] = []
 
-    async def run(self, url: str, request: bytes, *, closed: int, rate: float) -> float:
+    async def run(self, url: str, request: bytes, *, connections: int, rate: float) -> float:
         """Seconds from the first call to the last answer."""
         parts, loop = urlsplit(url), asyncio.get_running_loop()
         host, port = parts.hostname or "", parts.port or 80
         self._closed = rate <= 0
-        for _ in range(closed if self._closed else CONNECTIONS):
+        for _ in range(connections):
             _, made = await loop.create_connection(lambda: Connection(request, self), host, port)
             self._free.append(made)
         began = time.perf_counter()
@@ -139,17 +140,27 @@ class Load:
         else:
             self._free.append(by)
 
+    def refuse(self, what: bytes) -> bool:
+        """Whether to go on after an answer that is no result."""
+        self.refused += 1
+        if not self._over_limit:
+            self.fail(what)
+        return self._over_limit
+
     def fail(self, what: bytes) -> None:
         if not self._done.done():
             self._done.set_exception(RuntimeError(what[:2000].decode(errors="replace")))
 
 
-async def loaded(url: str, request: bytes, *, calls: int, closed: int, rate: float) -> Any:
-    load = Load(calls)
-    seconds = await load.run(url, request, closed=closed, rate=rate)
+async def loaded(given: argparse.Namespace) -> Any:
+    request = request_of(given.url, given.tool, token=given.token)
+    calls, load = given.calls, Load(given.calls, over_limit=given.over_limit)
+    at = given.connections if given.rate > 0 else given.closed
+    seconds = await load.run(given.url, request, connections=at, rate=given.rate)
     taken = sorted(load.latencies)
     return {
         "calls": calls,
+        "refused": load.refused,
         "calls_per_s": round(calls / seconds, 1),
         "p50_ms": round(taken[len(taken) // 2] * 1e3, 3),
         "p99_ms": round(taken[min(len(taken) - 1, len(taken) * 99 // 100)] * 1e3, 3),
@@ -165,20 +176,15 @@ def main() -> None:
     parser.add_argument("--closed", type=int, default=16)
     parser.add_argument("--rate", type=float, default=0.0)
     parser.add_argument("--calls", type=int, default=4000)
+    parser.add_argument("--connections", type=int, default=CONNECTIONS, help="with --rate")
+    parser.add_argument("--over-limit", action="store_true", help="count refusals and go on")
     given = parser.parse_args()
-    request = request_of(given.url, given.tool, token=given.token)
     with contextlib.suppress(ImportError):  # not what is measured: as light as it can be
         import uvloop
 
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     gc.disable()
-    print(
-        json.dumps(
-            asyncio.run(
-                loaded(given.url, request, calls=given.calls, closed=given.closed, rate=given.rate)
-            )
-        )
-    )
+    print(json.dumps(asyncio.run(loaded(given))))
 
 
 if __name__ == "__main__":
