@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from observant_host.config.parse import read_toml
 from tests.support import canary
+from tests.support.commands import Ended, command
 
 TOML = '[host]\nimport = ["a.json"]\n[servers.git]\ncall_timeout_s = "2m"\n'
 JSON = '{"mcpServers": {"git": {"command": "uvx", "env": {"TOKEN": "abcdef"}, "icon": "x"}}}'
 
 
-def run(folder: Path, *argv: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "observant_host", *argv],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-        cwd=folder,
-        env=canary.environment(folder, **variables),
-    )
+def run(folder: Path, *argv: str, **variables: str) -> Ended:
+    return command(*argv, cwd=folder, env=canary.environment(folder, **variables))
 
 
 def written(folder: Path, toml: str = TOML) -> Path:

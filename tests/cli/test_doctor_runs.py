@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import socket
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import pytest
 from observant_host.cli.doctor_pipeline import MENDS, Pipeline, Running, judge
 from observant_host.telemetry.canary import Arrival
 from tests.support import canary
+from tests.support.commands import Ended, command
 from tests.support.running import command_line, config_of, file_in, running
 from tests.telemetry.test_export import Collector
 
@@ -21,16 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def run(folder: Path, *argv: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "observant_host", "doctor", *argv],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=folder,
-        env=canary.environment(folder, **{"OBSERVANT_HOST_SERVICE__LISTEN": "127.0.0.1:0", **more}),
-    )
+def run(folder: Path, *argv: str, **more: str) -> Ended:
+    env = canary.environment(folder, **{"OBSERVANT_HOST_SERVICE__LISTEN": "127.0.0.1:0", **more})
+    return command("doctor", *argv, cwd=folder, env=env)
 
 
 def document(folder: Path, toml: str, **more: str) -> dict[str, Any]:

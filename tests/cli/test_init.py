@@ -22,6 +22,7 @@ from observant_host.config.suggest import allowance_keys
 from observant_host.config_files import Surroundings, load, load_clients
 from observant_host.foreign_config.places import client_files
 from tests.support import canary
+from tests.support.commands import Ended, command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,17 +45,8 @@ def clients_file(folder: Path, name: str = ".mcp.json", **servers: Any) -> Path:
     return path
 
 
-def run(folder: Path, *argv: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "observant_host", "init", *argv],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=folder,
-        env=canary.environment(folder),
-        **more,
-    )
+def run(folder: Path, *argv: str) -> Ended:
+    return command("init", *argv, cwd=folder, env=canary.environment(folder))
 
 
 def around(folder: Path) -> Surroundings:
@@ -121,7 +113,7 @@ def test_an_existing_file_is_not_overwritten_unless_told(tmp_path: Path) -> None
 def test_nothing_is_started_where_nobody_can_be_asked(tmp_path: Path) -> None:
     mark = tmp_path / "started"
     clients_file(tmp_path, a=entry(["touch", str(mark)]))
-    done = run(tmp_path, "--from", ".mcp.json", stdin=subprocess.DEVNULL)
+    done = run(tmp_path, "--from", ".mcp.json")
     assert done.returncode == 2
     assert "to start these servers once, give --yes" in done.stderr
     assert f"  a: touch {mark}" in done.stderr

@@ -15,7 +15,6 @@ import threading
 import traceback
 import urllib.error
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ import pytest
 
 from observant_host import Host, StdioServer, errors
 from tests.support import canary
+from tests.support.commands import command
 from tests.support.hosts import QUICK
 from tests.support.peers import program
 
@@ -63,20 +63,11 @@ class Planted:
 
     def command(self, *words: str) -> str:
         """All that one command says, on both streams."""
-        ran = subprocess.run(
-            [sys.executable, "-m", "observant_host", *words],
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=50,
-            check=False,
-        )
+        ran = command(*words, env=self.environment, cwd=self.folder)
         return f"{words} {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
 
     def commands(self, *every: tuple[str, ...]) -> Iterator[str]:
-        with ThreadPoolExecutor(3) as pool:
-            yield from pool.map(lambda words: self.command(*words), every)
+        return (self.command(*words) for words in every)
 
     @contextmanager
     def running(self) -> Iterator[str]:

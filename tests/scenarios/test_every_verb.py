@@ -18,6 +18,7 @@ import pytest
 
 from observant_host.service.private_socket import socket_path
 from tests.scenarios.verbs import CASES, Case, table
+from tests.support.commands import command
 from tests.support.running import config_of
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ class Host:
 
     def command(self, *argv: str) -> str:
         """What it says; it must succeed."""
-        done = self.begun(*argv)
-        out, err = done.communicate(timeout=PATIENCE_S)
-        assert done.returncode == 0, (argv, out, err)
-        return out
+        env = {**os.environ, "NO_COLOR": "1"}
+        done = command(*argv, "-c", str(self.config), cwd=self.config.parent, env=env)
+        assert done.returncode == 0, (argv, done)
+        return done.stdout
 
     def begun(self, *argv: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
