@@ -51,6 +51,26 @@ async def progresses(client: MultiServerMCPClient) -> None:
     await until("three steps", all_three)
 
 
+async def cancels(client: MultiServerMCPClient) -> None:
+    found = await tools(client)
+
+    async def number(tool: str) -> int:
+        return int((await found[tool].ainvoke({}))[0]["text"])
+
+    async def begun() -> bool:
+        return await number("lingering") == 1
+
+    async def cancelled() -> bool:
+        return await number("lingered") == before + 1
+
+    before = await number("lingered")
+    call = asyncio.create_task(found["linger"].ainvoke({}))
+    await until("it lingers", begun)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    await until("it was cancelled", cancelled)
+
+
 async def main() -> None:
     connection = {"transport": "streamable_http", "url": sys.argv[1]}
     callbacks = Callbacks(on_progress=progressed)
@@ -62,6 +82,7 @@ async def main() -> None:
     await told.tries("prompt", lambda: prompts(client))
     await told.tries("resource", lambda: reads(client))
     await told.tries("progress", lambda: progresses(client))
+    await told.tries("cancel", lambda: cancels(client))
     told.end()
 
 

@@ -1,4 +1,5 @@
-"""openai-agents: its MCP server class, and an agent whose model is scripted to call one tool.
+"""openai-agents: its MCP server class, and an agent whose model is scripted to call one tool. Which
+revision it speaks is up to the SDK below it: 1.x or 2.x.
 
 python openai_agents.py URL
 """
@@ -14,7 +15,9 @@ from openai.types.responses import (
     ResponseOutputMessage,
     ResponseOutputText,
 )
-from told import Told, expect
+from told import Told, expect, until
+
+changed = asyncio.Event()
 
 
 class Scripted(Model):
@@ -60,17 +63,58 @@ async def reads(server: MCPServerStreamableHttp) -> None:
     expect("a memo for all", await server.read_resource("memo://hello"))
 
 
+async def cancels(server: MCPServerStreamableHttp) -> None:
+    async with MCPServerStreamableHttp({"url": sys.argv[1]}) as beside:
+
+        async def number(tool: str) -> int:
+            return int((await beside.call_tool(tool, {})).content[0].text)
+
+        async def begun() -> bool:
+            return await number("lingering") == 1
+
+        async def cancelled() -> bool:
+            return await number("lingered") == before + 1
+
+        before = await number("lingered")
+        call = asyncio.create_task(server.call_tool("linger", {}))
+        await until("it lingers", begun)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await until("it was cancelled", cancelled)
+
+
+async def hears(server: MCPServerStreamableHttp) -> None:
+    name = (await server.call_tool("sprout", {})).content[0].text
+    await changed.wait()
+
+    async def listed() -> bool:
+        return name in {tool.name for tool in await server.list_tools()}
+
+    await until("it is listed", listed)
+
+
+async def heard(message: object) -> None:
+    if "ToolListChanged" in repr(message):
+        changed.set()
+
+
+def version(server: MCPServerStreamableHttp) -> str:
+    result = server.server_initialize_result
+    return result.protocolVersion if result else server.session.protocol_version
+
+
 async def main() -> None:
     set_tracing_disabled(True)
     told = Told()
-    async with MCPServerStreamableHttp(
-        {"url": sys.argv[1]}, client_session_timeout_seconds=30
-    ) as server:
-        told.features["version"] = server.session.protocol_version
+    given = {"client_session_timeout_seconds": 30, "message_handler": heard}
+    async with MCPServerStreamableHttp({"url": sys.argv[1]}, **given) as server:
+        told.features["version"] = version(server)
         await told.tries("list", lambda: lists(server))
         await told.tries("call", lambda: calls(server))
         await told.tries("prompt", lambda: prompts(server))
         await told.tries("resource", lambda: reads(server))
+        await told.tries("cancel", lambda: cancels(server))
+        await told.tries("list change", lambda: hears(server))
     told.end()
 
 

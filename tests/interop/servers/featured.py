@@ -5,6 +5,7 @@ import asyncio
 from mcp.server.mcpserver import Context, MCPServer
 
 server = MCPServer("featured", version="1.0.0")
+lingering_now = 0
 lingered_until_cancelled = 0
 sprouts = 0
 
@@ -26,13 +27,16 @@ async def steps(context: Context) -> str:
 @server.tool()
 async def linger(context: Context) -> str:
     """Take far too long, after telling that it has begun."""
-    global lingered_until_cancelled
-    await context.report_progress(1, 2, "begun")
+    global lingering_now, lingered_until_cancelled
+    lingering_now += 1
     try:
+        await context.report_progress(1, 2, "begun")
         await asyncio.sleep(600)
     except asyncio.CancelledError:
         lingered_until_cancelled += 1
         raise
+    finally:
+        lingering_now -= 1
     return "lingered"
 
 
@@ -40,6 +44,12 @@ async def linger(context: Context) -> str:
 def lingered() -> int:
     """How many calls of `linger` were cancelled."""
     return lingered_until_cancelled
+
+
+@server.tool()
+def lingering() -> int:
+    """How many calls of `linger` are open."""
+    return lingering_now
 
 
 @server.tool()
