@@ -9,6 +9,7 @@ ways.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +31,7 @@ from observant_host.decisions.entries import Changes, Resources, Side
 from observant_host.decisions.names import Claim, Grants, NameChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from observant_host.config import CollisionPolicy
     from observant_host.decisions.assignment import Assigned
@@ -59,6 +60,7 @@ class Standing(msgspec.Struct, frozen=True):
     tools: Side[ToolEntry]
     prompts: Side[PromptEntry]
     resources: Resources
+    listings: Mapping[str, ListingDigest]
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -128,6 +130,7 @@ def merge(
         entries.tools(order, tool_names, before=last_tools),
         entries.prompts(order, prompt_names, before=last_prompts),
         entries.resources(order, before=last_resources or Resources()),
+        _digests(order, last.listings if last is not None else {}),
     )
     same = tool_names.granted is granted.tools and prompt_names.granted is granted.prompts
     ends = (at for at in (tool_names.wake_at, prompt_names.wake_at) if at is not None)
@@ -186,7 +189,7 @@ def _clashes(tools: Assigned, prompts: Assigned) -> Iterator[Clash]:
 def _catalogue(order: Sequence[PeerView], now: Standing, before: Merged | None) -> Catalogue:
     """The one of before, where what it holds is the same."""
     previous = before.catalogue if before is not None else EMPTY
-    listings = _digests(order, previous.listings)
+    listings = now.listings
     built = Catalogue(
         version=previous.version + 1,
         digest=_digest(
@@ -244,23 +247,21 @@ def _digests(
         listing = shown(view)
         if listing is not None:
             old = known.get(view.name)
-            unchanged = old is not None and old.listing is listing
-            digests[view.name] = (
-                old if unchanged and old else ListingDigest(listing, listing_digest(listing))
-            )
+            if old is None or old.listing is not listing:
+                old = ListingDigest(listing, listing_digest(listing))
+            digests[view.name] = old
     return digests
 
 
 def listing_digest(listing: Listing) -> str:
     """Over the bytes of every entry, each with its length, so that no two lists look alike."""
-    digest = hashlib.sha256()
+    parts: list[bytes] = []
     for group in (listing.tools, listing.prompts, listing.resources):
-        digest.update(b"%d;" % len(group))
+        parts.append(b"%d;" % len(group))
         for entry in group:
-            raw = memoryview(entry.raw)
-            digest.update(b"%d:" % len(raw))
-            digest.update(raw)
-    return digest.hexdigest()
+            raw = bytes(entry.raw)
+            parts += (b"%d:" % len(raw), raw)
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def catalogue_digest(

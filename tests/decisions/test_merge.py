@@ -373,7 +373,8 @@ def content(found: Merged) -> list[Any]:
     """All of it but how it came to be."""
     kept = found.catalogue
     return [
-        *(getattr(kept, field) for field in kept.__struct_fields__ if field != "version"),
+        *(getattr(kept, f) for f in kept.__struct_fields__ if f not in ("version", "listings")),
+        {server: listed.digest for server, listed in kept.listings.items()},
         found.grants,
         found.decisions,
         found.clashes,
