@@ -12,6 +12,7 @@ is one that changed. Both give the same names; a test walks random histories bot
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -32,9 +33,9 @@ class Assigned(msgspec.Struct, frozen=True):
     nobody serves now: their owner does not list them, or gave them up and the grace runs.
 
     The rest is what the next assignment goes on from: `all_listers` of every name, how many servers
-    from the first on were `ready` to be granted names, and what changed against the assignment
-    before (all of it where there was none): the names in `touched` have another owner or other
-    listers, the servers in `affected` list one of them or claim otherwise.
+    from the first on were `ready` to be granted names, and, where it `goes_on` from the assignment
+    before, what changed: the names in `touched` have another owner or other listers, the servers
+    in `affected` list one of them or claim otherwise.
     """
 
     granted: Mapping[str, Grant]
@@ -160,6 +161,7 @@ class _Step:
         self._relisted: set[str] = set()
         self._touched: set[str] = set()
         self._regranted = False
+        self._unsettled: set[str] = set()
         self._reviewed: list[NameChange] = []
         self._fresh: list[NameChange] = []
         self._ended: dict[str, str] = {}
@@ -176,15 +178,16 @@ class _Step:
     def _relist(self, server: str, was: set[str], now: Mapping[str, None]) -> None:
         listers, alone = self._listers, (server,)
         came = [name for name in now if name not in was]
-        for name in was.difference(now):
+        gone = was.difference(now)
+        for name in gone:
             rest = tuple(other for other in listers.pop(name) if other != server)
             if rest:
                 listers[name] = rest
-            self._relisted.add(name)
         for name in came:
             several = listers.get(name)
             listers[name] = alone if several is None else self._in_order((*several, server))
-        self._relisted.update(came)
+        self._relisted.update(gone, came)
+        self._unsettled.update(gone, self._start.idle.keys() & now.keys())
 
     def _in_order(self, servers: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(servers, key=self._position.__getitem__))
@@ -197,6 +200,7 @@ class _Step:
             if after is grant:
                 continue
             self._touched.add(name)
+            self._unsettled.add(name)
             self._regranted = True
             if after is None:
                 del self._granted[name]
@@ -293,10 +297,8 @@ class _Step:
 
     def assigned(self, ready: int) -> Assigned:
         """What has become of it; mappings in which nothing changed are those of before."""
-        start, touched, policy = self._start, self._touched, self._start.policy
-        affected = {server for name in touched for server in self._listers.get(name, _NOBODY)}
-        affected.update(new.server for _, new in self._moved)
-        idle = self._idle() if touched and policy != "qualified" else start.idle
+        start, policy = self._start, self._start.policy
+        idle = self._idle() if self._unsettled and policy != "qualified" else start.idle
         return Assigned(
             granted=self._granted if self._regranted else start.granted,
             listers=self._shared(),
@@ -307,14 +309,20 @@ class _Step:
             claims=self.claims,
             all_listers=self._listers,
             ready=ready,
-            touched=frozenset(touched),
-            affected=frozenset(affected),
+            touched=frozenset() if self._afresh else frozenset(self._touched),
+            affected=self._affected(),
             goes_on=not self._afresh,
         )
 
+    def _affected(self) -> frozenset[str]:
+        if self._afresh:
+            return self._servers
+        listers = (self._listers.get(name, _NOBODY) for name in self._touched)
+        return frozenset(chain(*listers, [new.server for _, new in self._moved]))
+
     def _idle(self) -> dict[str, Grant]:
         idle = dict(self._start.idle)
-        for name in self._touched:
+        for name in self._unsettled:
             grant = self._granted.get(name)
             if grant is None or (
                 grant.given_up_at is None and grant.owner in self._listers.get(name, _NOBODY)

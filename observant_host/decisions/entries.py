@@ -56,13 +56,16 @@ T = TypeVar("T")
 class Block(msgspec.Struct, Generic[E], frozen=True):
     """The entries of one server, in its own order, and the view that they were made of.
 
-    `digest` is over the names that they are offered under.
+    `digest` is over the names that they are offered under, `hashed` are their api names that are
+    no canonical names; there are so many `spellings` of all of them.
     """
 
     view: PeerView
     entries: tuple[E, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     digest: str = ""
+    hashed: frozenset[str] = frozenset()
+    spellings: int = 0
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -249,29 +252,41 @@ class _Making(Generic[E]):
         server, owner, make = view.name, self._assigned.owner, self._make
         routable = is_routable(view)
         rejecting, known = self._assigned.policy == "reject", self._before.lookup
+        head = names.qualified(server, "")
         entries: list[E] = []
         excluded: list[Excluded] = []
+        hashed: list[str] = []
+        bare = 0
         for one in self._listed(view):
-            local, owned_by = one.name, owner(one.name)
-            if rejecting and owned_by not in (None, server):
+            local = one.name
+            owned_by = owner(local)
+            if owned_by == server:
+                name, bare = local, bare + 1
+            elif rejecting and owned_by is not None:
                 excluded.append(_rejected(self._kind, server, local, owned_by))
                 continue
-            name = local if owned_by == server else names.qualified(server, local)
-            entry = make(name, api_name(name), server, local, routable, one)
-            entries.append(_reused(known.get(name), entry))
-        return Block(view, tuple(entries), tuple(excluded), offered_digest(entries))
+            else:
+                name = head + local
+            api = api_name(name)
+            if api != name:
+                hashed.append(api)
+            entry = make(name, api, server, local, routable, one)
+            entries.append(_reused(known.get(name), entry) if known else entry)
+        return Block(
+            view,
+            tuple(entries),
+            tuple(excluded),
+            offered_digest(entries),
+            frozenset(hashed),
+            len(entries) + len(hashed) + bare,
+        )
 
     def _lookup(self, blocks: Iterable[Block[E]]) -> dict[str, E] | None:
         """Every spelling of all of them; None where two of them meet."""
-        found = _spellings(blocks)
-        spelled, granted = 0, self._assigned.granted
-        for block in blocks:
-            for entry in block.entries:
-                hashed = entry.api_name != entry.name
-                if hashed and entry.api_name in granted:
-                    return None
-                spelled += 1 + hashed + (entry.name == entry.local_name)
-        return found if len(found) == spelled else None
+        found, granted = _spellings(blocks), self._assigned.granted
+        if any(not granted.keys().isdisjoint(block.hashed) for block in blocks):
+            return None
+        return found if len(found) == sum([block.spellings for block in blocks]) else None
 
     def _lookup_on(self, blocks: Iterable[Block[E]]) -> dict[str, E] | None:
         """As `_lookup`, from the one before."""
@@ -283,9 +298,9 @@ class _Making(Generic[E]):
                 for spelling in _spelled(entry):
                     del found[spelling]
         for _, new in others:
+            if not granted.keys().isdisjoint(new.hashed):
+                return None
             for entry in new.entries:
-                if entry.api_name != entry.name and entry.api_name in granted:
-                    return None
                 for spelling in _spelled(entry):
                     if found.setdefault(spelling, entry) is not entry:
                         return None
@@ -305,7 +320,9 @@ def _spellings(blocks: Iterable[Block[E]]) -> dict[str, E]:
     for block in blocks:
         head = names.qualified(block.view.name, "")
         for entry in block.entries:
-            found[entry.name] = found[entry.api_name] = found[head + entry.local_name] = entry
+            found[entry.name] = found[head + entry.local_name] = entry
+            if block.hashed:
+                found[entry.api_name] = entry
     return found
 
 
@@ -344,7 +361,7 @@ def _owned_elsewhere(server: str, uri: str, owner: str) -> Excluded:
     return Excluded(server, uri, ExclusionReason.COLLISION_REJECTED, detail, "resource")
 
 
-def _rejected(kind: EntryKind, server: str, local_name: str, owner: str | None) -> Excluded:
+def _rejected(kind: EntryKind, server: str, local_name: str, owner: str) -> Excluded:
     """Policy "reject": what is listed under a name that another server owns."""
     detail = f'{owner} owns this name, and collision_policy is "reject"'
     return Excluded(server, local_name, ExclusionReason.COLLISION_REJECTED, detail, kind)

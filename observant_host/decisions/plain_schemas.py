@@ -65,23 +65,27 @@ def is_plain(data: bytes) -> bool:
     """Whether this JSON is such a schema, and its root an object of type "object"."""
     if len(data) > MAX_BYTES or data.count(b"{") + data.count(b"[") > MAX_BRACKETS:
         return False
-    if b'"$' in data or b'"pattern' in data or b"\\ud" in data or b"\\uD" in data:
-        return False  # something to resolve or to compile; half a character is none
+    # something to resolve or to compile, or half of a character (one byte is found faster)
+    if b"pattern" in data or (b"$" in data and b'"$' in data) or (b"\\" in data and _halves(data)):
+        return False
     try:
         root = _decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
-    return _names_each_once(root, rest=data.count(b'"required"'))
+    lists = data.count(b'"required"')
+    if lists == 1 and root.required is not UNSET:
+        return len(set(root.required)) == len(root.required)
+    return not lists or _names_each_once(root)
 
 
-def _names_each_once(root: Any, *, rest: int) -> bool:
-    """No name twice in any `required`; only the root is looked at where no other can have one."""
-    required = root.required
-    if required is not UNSET:
-        rest -= 1
-        if len(set(required)) < len(required):
-            return False
-    return not rest or all(_names_each_once(child, rest=1) for child in _children(root))
+def _halves(data: bytes) -> bool:
+    return b"\\ud" in data or b"\\uD" in data
+
+
+def _names_each_once(schema: Any) -> bool:
+    """No name twice in any `required`."""
+    required = [] if schema.required is UNSET else schema.required
+    return len(set(required)) == len(required) and all(map(_names_each_once, _children(schema)))
 
 
 def _children(schema: Any) -> list[Any]:

@@ -88,16 +88,23 @@ def sift_tools(
 ) -> SiftedTools:
     """All pages' `tools` entries, in order. The first of two entries of one name is kept."""
     excluded: list[Excluded] = []
-    kept = []
-    for row in _usable(server, items, member="name", kind="tool", excluded=excluded):
-        if not _is_offered(server, row, tool_filter, schema_problem, excluded):
-            continue
-        mirrored = annotations(_present(row[2].input_schema))
-        if isinstance(mirrored, str):
-            reason = ExclusionReason.INVALID_HEADER_ANNOTATION
-            excluded.append(Excluded(server, row[0], reason, mirrored))
+    kept: list[ListedTool] = []
+    filtering = bool(tool_filter.allow or tool_filter.deny)
+    for name, raw, entry in _usable(server, items, member="name", kind="tool", excluded=excluded):
+        schema = None if entry.input_schema is UNSET else entry.input_schema
+        if filtering and not is_allowed(name, tool_filter):
+            reason, problem = (
+                ExclusionReason.DENIED,
+                f"`tools` of server {server} does not allow it",
+            )
+        elif (unusable := schema_problem(schema)) is not None:
+            reason, problem = ExclusionReason.INVALID_SCHEMA, unusable
+        elif isinstance(mirrored := annotations(schema), str):
+            reason, problem = ExclusionReason.INVALID_HEADER_ANNOTATION, mirrored
         else:
-            kept.append(_tool(*row, mirrored))
+            kept.append(_tool(name, raw, entry, mirrored))
+            continue
+        excluded.append(Excluded(server, name, reason, problem))
     return SiftedTools(tuple(kept), tuple(excluded))
 
 
@@ -122,8 +129,6 @@ def sift_resources(
 
 def is_allowed(local_name: str, tool_filter: ToolFilter) -> bool:
     """Case-sensitive globs; `deny` wins, an empty `allow` allows all."""
-    if not tool_filter.deny and not tool_filter.allow:
-        return True
     if any(fnmatchcase(local_name, glob) for glob in tool_filter.deny):
         return False
     allow = tool_filter.allow
@@ -171,25 +176,6 @@ def _name_problem(name: str | None, member: str, kind: EntryKind) -> str | None:
     return f"its `{member}` is longer than {bound} characters" if len(name) > bound else None
 
 
-def _is_offered(
-    server: str,
-    row: _Row,
-    tool_filter: ToolFilter,
-    schema_problem: SchemaProblem,
-    excluded: list[Excluded],
-) -> bool:
-    name, _, entry = row
-    if not is_allowed(name, tool_filter):
-        reason, detail = ExclusionReason.DENIED, f"`tools` of server {server} does not allow it"
-    else:
-        problem = schema_problem(_present(entry.input_schema))
-        if problem is None:
-            return True
-        reason, detail = ExclusionReason.INVALID_SCHEMA, problem
-    excluded.append(Excluded(server, name, reason, detail))
-    return False
-
-
 def _tool(name: str, raw: Raw, entry: _Entry, mirrored: tuple[Mirrored, ...]) -> ListedTool:
     if entry.annotations is UNSET and entry.execution is UNSET:
         return ListedTool(
@@ -209,10 +195,6 @@ def _tool(name: str, raw: Raw, entry: _Entry, mirrored: tuple[Mirrored, ...]) ->
 
 def _not_null(raw: Raw | UnsetType) -> Raw | None:
     return None if raw is UNSET or raw == _NULL else raw
-
-
-def _present(raw: Raw | UnsetType) -> Raw | None:
-    return None if raw is UNSET else raw
 
 
 def _as_bool(value: object) -> bool | None:
