@@ -3,6 +3,7 @@ tests that look at it is summed up at the end."""
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 SLOW_ROOMS = ("scenarios", "cli", "service", "supervision", "transports")
 """They start processes and wait for them: begun first, so that no worker ends with them alone."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two workers a processor: a test waits for processes about as long as it computes."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

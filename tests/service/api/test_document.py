@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from observant_host import Host
+    from tests.service.api.serving import Api
 
 DOCUMENT = json.loads(openapi.document())
 
@@ -182,14 +183,23 @@ async def test_what_is_refused_is_refused_in_json_with_a_sentence(
             assert "GET" in headers["Allow"]
 
 
+async def until_unchanged(api: Api, path: str) -> None:
+    """Look again until nothing changed in between, as the memory of a server's process may."""
+    status, seen, document = await api.answer("GET", path)
+    async with asyncio.timeout(15):
+        while status == 200:
+            assert seen["Cache-Control"] == "private, no-cache"
+            known = seen["ETag"]
+            asked = {"If-None-Match": known}
+            status, seen, document = await api.answer("GET", path, headers=asked)
+            assert (seen["ETag"] == known) == (status == 304)
+    assert (status, document) == (304, None)
+
+
 async def test_whoever_looks_again_pays_only_for_what_changed(host: Host, tmp_path: Path) -> None:
     async with served(host, tmp_path) as (api, _):
         for path in ("/servers", "/tools", "/openapi.json"):
-            _, headers, _ = await api.answer("GET", path)
-            assert headers["Cache-Control"] == "private, no-cache"
-            known = {"If-None-Match": headers["ETag"]}
-            status, again, document = await api.answer("GET", path, headers=known)
-            assert (status, document, again["ETag"]) == (304, None, headers["ETag"])
+            await until_unchanged(api, path)
         await api.ok("POST", "/servers/s/hold", json={})
         status, _, _ = await api.answer("GET", "/servers", headers={"If-None-Match": '"x"'})
         assert status == 200

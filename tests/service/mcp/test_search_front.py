@@ -134,6 +134,7 @@ async def test_schemas_beyond_a_bound_are_left_out_and_had_by_name(agent: Search
 
 async def test_a_server_that_is_away_is_found_as_unavailable(agent: Searched) -> None:
     await agent.host.act("a", "disable", reason="a test")
+    await reach(agent.host, "a", "disabled")
     found = (await agent.find("temperature"))["tools"]
     assert [(one["name"], one["available"]) for one in found] in ([], [("get_weather", False)])
     answer = await agent.call("get_weather")
