@@ -174,6 +174,17 @@ class Cases:
             paced = load(calls=int(PACE * PACED_S * max(self._scale, 0.5)), rate=PACE, warm=0)
             return _named(closed, "@16") | _named(paced, f"={PACE}")
 
+    def paced(
+        self, subject: gateway.Subject, rate: float, seconds: float, *, connections: int = 64
+    ) -> dict[str, float]:
+        """An open loop that goes on over refusals."""
+        options = ("--connections", str(connections), "--over-limit")
+        calls, python = int(rate * seconds), self._pythons["bare"]
+        told = gateway.measured(
+            subject, calls=calls, rate=rate, warm=0, python=python, options=options
+        )
+        return _named(told, "")
+
     @contextmanager
     def subject(self, transport: str, way: str) -> Iterator[gateway.Subject]:
         """A gateway or what is measured beside it, ready."""

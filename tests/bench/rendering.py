@@ -25,9 +25,8 @@ LEGEND = (
 
 def number(value: float) -> str:
     """Three digits that mean something, thousands apart."""
-    if value >= 1000:
-        return f"{float(f'{value:.3g}'):,.0f}"
-    return f"{float(f'{value:.3g}'):g}"
+    short = float(f"{value:.3g}")
+    return f"{short:,.0f}" if abs(short) >= 1000 else f"{short:g}"
 
 
 def cell(verdict: Verdict) -> str:
