@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from tests.bench.running import Results
+
 README = Path(__file__).parents[2] / "README.md"
+RESULTS = Path(__file__).parents[1] / "bench/results/results.json"
 BLOCK = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end generated -->", re.DOTALL)
 
 
@@ -132,8 +137,42 @@ def alerts() -> str:
     return table()
 
 
+def costs() -> str:
+    from tests.bench import rendering
+
+    results = _bench_results()
+    if results is None:
+        return "Not measured yet."
+    samples = results.samples
+    return "\n\n".join(
+        (
+            rendering.machine_lines(results.machine, results.at, samples),
+            rendering.LEGEND,
+            rendering.calls_table(samples),
+            rendering.rest_table(samples),
+        )
+    )
+
+
+def capacity() -> str:
+    from tests.bench import capacity_table
+
+    results = _bench_results()
+    if results is None:
+        return "Not measured yet."
+    return f"On {results.machine.cpu}:\n\n{capacity_table.table(results.samples)}"
+
+
+def _bench_results() -> Results | None:
+    from tests.bench import running
+
+    return running.read(RESULTS)
+
+
 BLOCKS = {
     "alerts": alerts,
+    "capacity": capacity,
+    "costs": costs,
     "era": era,
     "era_http": era_http,
     "commands": commands,
