@@ -45,6 +45,7 @@ def tell(text: str) -> None:
 @click.argument("parts", nargs=-1, type=click.Choice(PARTS), metavar="[tables|growth|capacity]…")
 @click.option("--rounds", type=click.IntRange(1), default=ENOUGH_ROUNDS, show_default=True)
 @click.option("--only", default="", metavar="CASE,…", help="These cases, of any part.")
+@click.option("--resume", is_flag=True, help="Leave out what the folder has whole.")
 @click.option("--quick", is_flag=True, help="Two short rounds, whatever else runs.")
 @click.option(
     "--quiet-wait",
@@ -68,6 +69,7 @@ def main(
     parts: tuple[str, ...],
     rounds: int,
     only: str,
+    resume: bool,
     quick: bool,
     quiet_wait: float,
     into: Path,
@@ -92,6 +94,7 @@ def main(
         quiet_s=0.0 if quick else quiet_wait,
         tell=tell,
         kept=kept,
+        resume=resume,
     )
     if as_json:
         verdicts = [judge(target, results.samples) for target in ALL]

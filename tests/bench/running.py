@@ -10,7 +10,7 @@ import msgspec
 
 from tests.bench.cases import ProgramError
 from tests.bench.machine import Machine, Watch, this_machine, wait_until_quiet
-from tests.bench.samples import Sample, rotated, rounded
+from tests.bench.samples import Sample, of, rotated, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +28,11 @@ class Results(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def without(self, case: str) -> tuple[Sample, ...]:
         return tuple(one for one in self.samples if one.case != case)
+
+    def has(self, name: str, case: Case, rounds: int) -> bool:
+        """Whether every way of a case was run that often."""
+        wanted = min(rounds, case.rounds)
+        return all(len(of(self.samples, name, way)) >= wanted for way in case.ways)
 
 
 def read(path: Path) -> Results | None:
@@ -50,13 +55,18 @@ def run(
     quiet_s: float,
     tell: Callable[[str], None],
     kept: Callable[[Results], None],
+    resume: bool = False,
 ) -> Results:
     """Measure these cases anew, keep those that the file has besides. Written after each case, and
-    then given to `kept`."""
+    then given to `kept`. `resume`: cases that the file has whole are not run again."""
     machine = this_machine()
-    before = read(path)
-    results = Results(machine, "", before.samples if before and before.machine == machine else ())
+    results = read(path) or Results(machine, "")
+    if results.machine != machine:
+        tell(f"{path} is of another machine or other versions: begun anew")
+        results = Results(machine, "")
     for name, case in cases.items():
+        if resume and results.has(name, case, rounds):
+            continue
         began = time.monotonic()
         samples = _case(name, case, min(rounds, case.rounds), quiet_s=quiet_s, tell=tell)
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
