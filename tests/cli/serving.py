@@ -57,7 +57,13 @@ def stage_in(folder: Path, *, slow: bool = False) -> Stage:
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[Serving]:
     """Run it until the block ends; `until("host_lifecycle", what="published")` waits for it."""
-    stage = stage_in(folder)
+    with started(stage_in(folder), *options) as running:
+        yield running
+
+
+@contextmanager
+def started(stage: Stage, *options: str) -> Iterator[Serving]:
+    """The same, with the file that is there."""
     process = subprocess.Popen(
         [sys.executable, "-m", "observant_host", "run", "-c", str(stage.config), *options],
         stdout=subprocess.PIPE,
