@@ -113,6 +113,8 @@ class Inbox:
         if self.first_output_at is None:
             self._output_began()
         for message in jsonrpc.decode(frame, batches=self._rules.batches):
+            if type(message) is jsonrpc.Result and self._answers(message, answering):
+                continue
             if isinstance(message, jsonrpc.NotAMessage):
                 self._noise("not_a_message", frame)
                 continue
@@ -194,6 +196,23 @@ class Inbox:
             self._server_requests.received(request, answers)
         else:
             self._drop(f"request_from_{spoken}_server")
+
+    def _answers(self, message: jsonrpc.Result, answering: Answering | None) -> bool:
+        """Whether it was the result that a call waits for, which is most of what comes: given to
+        it at once. Everything else takes the long way."""
+        request_id = message.id
+        if type(request_id) is not int or not (
+            answering is None or answering.request_id == request_id
+        ):
+            return False
+        call = self._pending.waiter(request_id)
+        if type(call) is not OpenCall:
+            return False
+        self._heard()
+        self._pending.answered(request_id)
+        if not call.future.done():
+            call.future.set_result(message.result)
+        return True
 
     def _reply(self, message: Answer, frame: Frame, answering: Answering | None) -> None:
         answers = None if answering is None else answering.request_id

@@ -86,6 +86,7 @@ class Life:
         self._sessions: Sessions | None = None
 
         self.era: Era | None = None
+        self.batches = False  # arrays of messages exist in one old revision only
         self.server_info: dict[str, Any] | None = None
         self.capabilities: dict[str, Any] = {}
         self.instructions: str | None = None
@@ -208,6 +209,7 @@ class Life:
             raise RuntimeError("the era of a life is decided once")
         self.era = era
         self._writing.settle(era)
+        self.batches = era.batches
         self.server_info = server_info
         self.capabilities = capabilities
         self.instructions = instructions
@@ -325,11 +327,6 @@ class Life:
         return self._asking.initialize(version, renewal=renewal)
 
     # How the inbox is to read what comes (peers.inbox.Rules)
-
-    @property
-    def batches(self) -> bool:
-        """Arrays of messages exist in one old revision only."""
-        return self.era is not None and self.era.batches
 
     @property
     def spoken(self) -> str:

@@ -108,6 +108,18 @@ class Pending(Generic[W]):
     def entries(self) -> tuple[Entry[W], ...]:
         return tuple(self._open.values())
 
+    def waiter(self, request_id: int) -> W | None:
+        """Who waits for the answer to this open request."""
+        entry = self._open.get(request_id)
+        return None if entry is None else entry.waiter
+
+    def answered(self, request_id: int) -> Entry[W] | None:
+        """A reply under exactly this id has come: the request, which is no longer open."""
+        entry = self._open.pop(request_id, None)
+        if entry is not None and request_id > self._notified_after_id:
+            self._notified_at = None  # the server has read past our notification
+        return entry
+
     def match(
         self, message: Result | Error | Broken, *, now: float, answers: int | None = None
     ) -> Matched[W] | FailOne[W] | Orphan:
@@ -120,11 +132,9 @@ class Pending(Generic[W]):
         if answers is not None and not (type(request_id) is int and request_id == answers):
             return self._match_on_response(message, answers)
         if type(request_id) is int:
-            entry = self._open.pop(request_id, None)
+            entry = self.answered(request_id)
             if entry is None:
                 return self._orphan(request_id)
-            if request_id > self._notified_after_id:
-                self._notified_at = None  # the server has read past our notification
             if isinstance(message, Broken):
                 return FailOne(entry, message, message.problem)
             return Matched(entry, message)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from observant_host.errors import InvalidCall
+from observant_host.telemetry.vocabulary import RoutedCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from observant_host.routing.routed import Routed
-    from observant_host.telemetry.vocabulary import RoutedCall
     from observant_host.timing.clock import Clock
 
     Told = Callable[["EndedCall"], object]
@@ -73,6 +73,20 @@ class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str
 
 
+class _Ended(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of a call, put into words when somebody asks: a few atoms, so that the memory of
+    each call is there for the next one. `fact` has all of it where it did not end well."""
+
+    key: int
+    fact: RoutedCall
+    outcome: str
+    delivery: str
+    attempts: int
+    ended_ns: int
+    duration_ms: float
+    trace_id: int
+
+
 class OpenCalls:
     """Of one router. A call costs an entry in a dict, and a place in a ring once it has ended.
     `nobody` is called whenever the last one that was open has ended."""
@@ -80,7 +94,7 @@ class OpenCalls:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._open: dict[int, Routed] = {}
-        self._recent: deque[Routed] = deque(maxlen=RECENT)
+        self._recent: deque[_Ended] = deque(maxlen=RECENT)
         self._last = 0
         self.followers: set[Told] = set()
         self.nobody: Callable[[], object] | None = None
@@ -99,12 +113,23 @@ class OpenCalls:
         """It is over, however it ended."""
         del self._open[call.key]
         if (operation := call.operation) is not None:
-            call.ended_ns = self._clock.wall_ns()
             if call.ended_s is None:
                 call.ended_s = self._clock.monotonic()
-            self._recent.append(call)
-            if operation.outcome != "ok" and self.followers:
-                shown = _shown(call)
+            well = operation.outcome == "ok"
+            fact = cast("RoutedCall", operation.given if well else operation.fact)
+            kept = _Ended(
+                call.key,
+                fact,
+                operation.outcome,
+                call.delivery if well else fact.delivery,
+                call.attempts,
+                self._clock.wall_ns(),
+                (call.ended_s - call.began) * 1e3,
+                operation.context.trace_id,
+            )
+            self._recent.append(kept)
+            if not well and self.followers:
+                shown = _shown(kept)
                 for told in tuple(self.followers):
                     told(shown)
         if not self._open and self.nobody is not None:
@@ -121,7 +146,7 @@ class OpenCalls:
 
     def recent(self) -> list[EndedCall]:
         """Newest first."""
-        return [_shown(call) for call in reversed(self._recent)]
+        return [_shown(kept) for kept in reversed(self._recent)]
 
     def cancel(self, call_id: str, why: str) -> CallInFlight:
         """End one, southbound too; its caller gets a CallError with the outcome "cancelled".
@@ -164,25 +189,21 @@ def _in_flight(key: int, call: Routed, *, now_s: float, now_ns: int) -> CallInFl
     )
 
 
-def _shown(call: Routed) -> EndedCall:
-    operation = call.operation
-    if operation is None:
-        raise LookupError(f"call {call.key} has not begun")
-    fact = cast("RoutedCall", operation.fact)
-    ended_s = call.began if call.ended_s is None else call.ended_s
+def _shown(kept: _Ended) -> EndedCall:
+    fact = kept.fact
     return EndedCall(
-        id=str(call.key),
+        id=str(kept.key),
         name=fact.name,
         method=fact.method,
         server=fact.peer,
         principal=fact.principal,
-        time=_iso(call.ended_ns),
-        outcome=operation.outcome,
-        delivery=fact.delivery,
+        time=_iso(kept.ended_ns),
+        outcome=kept.outcome,
+        delivery=kept.delivery,
         fault=fact.fault,
-        attempts=fact.attempts,
-        duration_ms=round((ended_s - call.began) * 1e3, 3),
-        trace_id=operation.context.trace_hex,
+        attempts=kept.attempts,
+        duration_ms=round(kept.duration_ms, 3),
+        trace_id=f"{kept.trace_id:032x}",
     )
 
 

@@ -56,7 +56,6 @@ class Routed(Witness):
     expires: float | None = None
     operation: Operation | None = None
     ended_s: float | None = None
-    ended_ns = 0
     _task: asyncio.Task[Any] | None = None
     _declared = False
     _unsure = False
@@ -131,7 +130,7 @@ class Routed(Witness):
             ended = CallCancelled(self._withdrawn, delivery=self.delivery, fault="caller")
             self._close(ended, operation)
             raise ended from None
-        self.era = reply.era
+        self.era, self.delivery = reply.era, "replied"
         operation.note(attempts=self.attempts, era=reply.era, delivery="replied")
         if reply.is_error:
             operation.end_as("tool_error", "tool_error")

@@ -103,7 +103,29 @@ def decode(frame: Frame, *, batches: bool = False) -> tuple[Inbound, ...]:
     elements; without, each reply in it is `Broken` under its own id, so that nobody waits for it.
     Of duplicate keys the last one wins.
     """
-    return _decode(frame) if frame[:1] == b"{" else _decode_odd(frame, batches)
+    if frame[:1] != b"{":
+        return _decode_odd(frame, batches)
+    try:
+        if not frame.isascii():
+            check_utf8(frame)
+        if len(frame) > MAX_DIGITS:
+            refuse_long_integers(frame)
+        message = _envelope(frame)
+        if (  # the usual message, told apart first: this is on the path of every call
+            message.error is UNSET
+            and message.method is UNSET
+            and type(message.id) is int
+            and message.jsonrpc == "2.0"
+            and not isinstance(message.result, UnsetType)
+        ):
+            return (Result(message.id, message.result),)
+        return (_classify(message),)
+    except RecursionError:
+        return (_broken(frame, "it is nested too deeply"),)
+    except UnicodeDecodeError:
+        return (_broken(frame, "it is not valid UTF-8"),)
+    except ValueError as error:  # of msgspec's decoders, and ours for long integers
+        return (_broken(frame, f"it cannot be decoded ({error})"),)
 
 
 def recover(excerpt: bytes) -> Broken | NotAMessage:
@@ -149,28 +171,13 @@ _error_body: Final = msgspec.json.Decoder(_ErrorBody).decode
 _elements: Final = msgspec.json.Decoder(list[Raw]).decode
 
 # msgspec skips over what stays raw and checks its structure, but neither its UTF-8 nor its numbers:
-# `_decode` adds these two. Deep nesting is a RecursionError there, which is no MsgspecError.
-
-
-def _decode(frame: Frame) -> tuple[Inbound, ...]:
-    try:
-        if not frame.isascii():
-            check_utf8(frame)
-        if len(frame) > MAX_DIGITS:
-            refuse_long_integers(frame)
-        return (_classify(_envelope(frame)),)
-    except RecursionError:
-        return (_broken(frame, "it is nested too deeply"),)
-    except UnicodeDecodeError:
-        return (_broken(frame, "it is not valid UTF-8"),)
-    except ValueError as error:  # of msgspec's decoders, and ours for long integers
-        return (_broken(frame, f"it cannot be decoded ({error})"),)
+# `decode` adds these two. Deep nesting is a RecursionError there, which is no MsgspecError.
 
 
 def _decode_odd(frame: Frame, batches: bool) -> tuple[Inbound, ...]:
     text = frame.strip(_WHITESPACE)
     if text[:1] == b"{":
-        return _decode(text)
+        return decode(text)
     if text[:1] != b"[":
         return (NotAMessage("the line is no JSON object"),)
     try:
@@ -205,14 +212,6 @@ def _broken(frame: Frame, problem: str) -> Broken | NotAMessage:
 
 
 def _classify(message: _Envelope) -> Inbound:
-    if (  # the usual message, told apart first: this is on the path of every call
-        message.error is UNSET
-        and message.method is UNSET
-        and type(message.id) is int
-        and message.jsonrpc == "2.0"
-        and not isinstance(message.result, UnsetType)
-    ):
-        return Result(message.id, message.result)
     if message.error is not UNSET and bytes(message.error) == b"null":
         message.error = UNSET  # some servers add it to every success: null is absence
     if message.method is not UNSET:

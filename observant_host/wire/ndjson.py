@@ -9,7 +9,10 @@ Source: MCP 2026-07-28 basic/transports/stdio › Sending Messages, Receiving Me
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EXCERPT_HEAD: Final = 400
 EXCERPT_TAIL: Final = 108
@@ -40,12 +43,19 @@ class LineSplitter:
         self._at_start = True
         self._oversized: list[bytes] = []
 
-    def feed(self, data: bytes) -> list[bytes | bytearray]:
+    def feed(self, data: bytes) -> Sequence[bytes | bytearray]:
         """Take a chunk; return the lines that it completes, in order. They are the caller's."""
-        first, *others = data.split(b"\n")
+        pieces = data.split(b"\n")
+        if self._line or self._at_start or self._head is not None or len(data) > self._max_bytes:
+            return self._joined(pieces)
+        self._line = pieces.pop()
+        if b"\r" in data:
+            pieces = [piece.removesuffix(b"\r") for piece in pieces]
+        return [piece for piece in pieces if piece]  # the usual chunk: nothing is left to be joined
+
+    def _joined(self, pieces: list[bytes]) -> list[bytes | bytearray]:
+        first, *others = pieces
         self._take(first)
-        if not others:
-            return []
         lines: list[bytes | bytearray] = []
         for piece in others:
             self._complete(lines)
