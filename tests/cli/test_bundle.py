@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from observant_host.incidents.otlp import spans_of_line
 from tests.support import canary
+from tests.support.commands import command
 from tests.support.peers import program
 from tests.support.running import command_line, config_of, file_in, running
 
@@ -107,10 +108,7 @@ def test_no_secret_is_in_any_part(tmp_path: Path) -> None:
     (tmp_path / "state" / "crash-2-fatal.log").write_text(canary.SECRETS["env literal"])
 
     def said(*words: str) -> str:
-        argv = [sys.executable, "-m", "observant_host", *words, "-c", str(config)]
-        done = subprocess.run(
-            argv, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = command(*words, "-c", str(config), cwd=tmp_path, env=environment)
         assert done.returncode in (0, 1), done.stderr
         return done.stdout + done.stderr
 
