@@ -205,10 +205,10 @@ def read_meta(params: Mapping[str, Raw]) -> Meta | Refusal:
     ours is `unsupported`'s matter."""
     if "_meta" not in params:
         return _lacks("_meta")
-    fields = _meta_fields(params)
+    fields = _fields(params)
     if isinstance(fields, Refusal):
         return fields
-    known = fields[1]
+    known = fields[0]
     if not isinstance(known.version, str):
         return _lacks(PROTOCOL_VERSION)
     if not isinstance(known.capabilities, dict):
@@ -222,7 +222,7 @@ def read_legacy_meta(
     params: Mapping[str, Raw], *, version: str, capabilities: Mapping[str, Any]
 ) -> Meta | Refusal:
     """The `_meta` of a request in a session, which agreed on version and capabilities."""
-    fields = _meta_fields(params)
+    fields = _fields(params)
     if isinstance(fields, Refusal):
         return fields
     return _meta(*fields, version=version, capabilities=capabilities)
@@ -259,40 +259,40 @@ def lacks_capability(*needed: str) -> Refusal:
     )
 
 
-def _meta_fields(params: Mapping[str, Raw]) -> tuple[dict[str, Raw], _Known] | Refusal:
-    """All of `_meta` raw, and decoded what is the protocol's."""
+def _fields(params: Mapping[str, Raw]) -> tuple[_Known, Mapping[str, Raw]] | Refusal:
+    """What `_meta` has for us, and what it has besides; nearly always nothing, which one look
+    tells."""
     raw = params.get("_meta")
     if raw is None or bytes(raw) == b"null":
-        return {}, _Known()
+        return _Known(), {}
     try:
-        return _object(raw), _known(raw)
+        return _ours_alone(raw), {}
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        members: dict[str, Raw] = _object(raw)
+        return _known(raw), {key: one for key, one in members.items() if _is_others(key)}
     except (msgspec.MsgspecError, RecursionError):
         return at_the_door(INVALID_PARAMS, "`params._meta` must be a JSON object")
 
 
 def _meta(
-    fields: dict[str, Raw],
-    known: _Known,
-    *,
-    version: str,
-    capabilities: Mapping[str, Any],
+    known: _Known, others: Mapping[str, Raw], *, version: str, capabilities: Mapping[str, Any]
 ) -> Meta | Refusal:
-    token, info = known.token, known.client
-    if isinstance(token, bool) or not isinstance(token, int | str | None):
+    token, client = known.token, known.client
+    if token is not None and type(token) is not str and type(token) is not int:
         return at_the_door(INVALID_PARAMS, "`progressToken` must be a string or an integer")
-    client = info if isinstance(info, dict) else {}
-    others = fields.keys() - _OURS  # most requests have none, and are told so by one subtraction
+    if type(client) is not dict:
+        client = {}
     return Meta(
         version=version,
         capabilities=capabilities,
-        client_name=_text(client.get("name")) if client else None,
-        client_version=_text(client.get("version")) if client else None,
+        client_name=_text(client.get("name")),
+        client_version=_text(client.get("version")),
         log_level=known.log_level,
         progress_token=token,
-        trace={} if fields.keys().isdisjoint(TRACE_KEYS) else known.trace(),
-        others={key: fields[key] for key in fields if key in others and _is_others(key)}
-        if others
-        else {},
+        trace=known.trace(),
+        others=others,
     )
 
 
@@ -301,7 +301,7 @@ def _lacks(key: str) -> Refusal:
 
 
 def _is_others(key: str) -> bool:
-    return not key.startswith(_RESERVED)
+    return key not in _OURS and not key.startswith(_RESERVED)
 
 
 def _value(raw: Raw | None) -> Any:
@@ -344,17 +344,21 @@ class _Known(
     tracestate: Any = UNSET
     baggage: Any = UNSET
 
-    def trace(self) -> dict[str, Any]:
+    def trace(self) -> Mapping[str, Any]:
+        if self.traceparent is UNSET and self.tracestate is UNSET and self.baggage is UNSET:
+            return {}
         found = ((key, getattr(self, key)) for key in TRACE_KEYS)
         return {key: value for key, value in found if value is not UNSET}
 
 
+class _OursAlone(_Known, forbid_unknown_fields=True):
+    pass
+
+
 _RESERVED: Final = "io.modelcontextprotocol/"
-_OURS: Final = TRACE_KEYS | {
-    *(PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL),
-    "progressToken",
-}
+_OURS: Final = frozenset(_Known.__struct_encode_fields__)
 _known: Final = msgspec.json.Decoder(_Known).decode
+_ours_alone: Final = msgspec.json.Decoder(_OursAlone).decode
 _object: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _any: Final = msgspec.json.Decoder().decode
 _stamped: Final = msgspec.json.Decoder(_Stamped).decode

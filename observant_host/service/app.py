@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
@@ -25,7 +25,7 @@ from observant_host.service.api.door import add_api, refusal, socket_owner
 from observant_host.service.console.routes import add_console
 from observant_host.service.events import Events
 from observant_host.service.mcp.desk import Desk
-from observant_host.service.mcp.http import Door
+from observant_host.service.mcp.http import PATH, Door
 from observant_host.service.mcp.joining import add_joining
 from observant_host.service.mcp.key_file import keys_of
 from observant_host.service.mcp.legacy_http import LegacyDoor
@@ -33,7 +33,7 @@ from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
     from ssl import SSLContext
 
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.vocabulary import Fact
     from observant_host.timing.clock import Clock
+
+    Around = Callable[[Any], Any]
 
 CLOSING_S: Final = 1.0
 """For a connection that is still open after draining; its request has been answered or refused."""
@@ -89,11 +91,13 @@ class Service:
             app = self._application()
             hall = Hall(config.service, at, access=access, tell=self._tell, clock=self._clock)
             hall.guard(app, refusal=refusal)
-            await self._serve(app, access, served_at(name, alone="mcp" not in found))
-            await self._listen_tcp(name, app, at, tls=tls)
+            parts = served_at(name, alone="mcp" not in found)
+            await self._serve(app, access, parts - {"mcp"})
+            around = self._serve_agents(app, access, hall) if "mcp" in parts else _nothing
+            await self._listen_tcp(name, app, at, tls=tls, around=around)
 
     async def _serve(self, app: web.Application, access: Access, parts: frozenset[str]) -> None:
-        """What one listener serves: the parts of `access.places`."""
+        """What one listener serves to people: the parts of `access.places`."""
         add_health(app, self.host)
         if "metrics" in parts:
             add_metrics(app, self.host, access)
@@ -104,8 +108,6 @@ class Service:
             add_api(app, self.host, identify=identify, events=events, guarded=True)
         if "console" in parts:
             await add_console(app, self.host, keeper=access, clock=self._clock)
-        if "mcp" in parts:
-            self._serve_agents(app, access)
 
     def _tell(self, fact: Fact) -> None:
         """Before the host is open there is nobody to tell."""
@@ -124,7 +126,13 @@ class Service:
     def _application(self) -> web.Application:
         return web.Application(client_max_size=self.host.config.host.max_message_bytes)
 
-    def _serve_agents(self, app: web.Application, access: Access) -> None:
+    def _serve_agents(self, app: web.Application, access: Access, hall: Hall) -> Around:
+        """Agents have a route as everything has, and a shortcut around it."""
+
+        def known(request: web.Request) -> Caller | None:
+            is_open = self._opening is None or self._opening.is_set()
+            return access.known(request, "mcp") if is_open else None
+
         async def waited_for(request: web.Request) -> Caller:
             """Who asks. We listen before the host is open; who comes meanwhile waits a little."""
             caller = await access.identify(request, "mcp")
@@ -132,14 +140,11 @@ class Service:
                 await wait_any(self._clock, None, self._opening)
             return caller
 
-        def identify(request: web.Request) -> Caller | Awaitable[Caller]:
-            is_open = self._opening is None or self._opening.is_set()
-            return (access.known(request, "mcp") if is_open else None) or waited_for(request)
-
-        door = Door(self.desk, clock=self._clock, identify=identify, legacy=self.legacy)
+        door = Door(self.desk, clock=self._clock, identify=waited_for, legacy=self.legacy)
         door.add_to(app)
         if access.issued is not None:
             add_metadata(app, access.issued)
+        return lambda handler: hall.shortcut(handler, path=PATH, known=known, post=door.post)
 
     async def listen_privately(self, state_dir: Path) -> None:
         """The socket in `state_dir`; the host must hold its lock."""
@@ -155,9 +160,17 @@ class Service:
         self.addresses["socket"] = str(private_socket.socket_path(state_dir))
 
     async def _listen_tcp(
-        self, what: str, app: web.Application, at: Address, *, tls: SSLContext | None
+        self,
+        what: str,
+        app: web.Application,
+        at: Address,
+        *,
+        tls: SSLContext | None,
+        around: Around,
     ) -> None:
         runner = await self._runner(app)
+        if (server := runner.server) is not None:
+            server.request_handler = around(server.request_handler)
         try:
             await web.TCPSite(runner, at.host, at.port, ssl_context=tls).start()
         except OSError as error:
@@ -234,6 +247,10 @@ async def serve(
         await service.hide()
         await _close(host, clock=clock, hurry=hurry)
         await service.close()
+
+
+def _nothing(handler: Any) -> Any:
+    return handler
 
 
 async def _close(host: Served, *, clock: Clock, hurry: Signal) -> None:

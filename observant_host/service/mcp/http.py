@@ -28,7 +28,6 @@ from observant_host.decisions.northbound_http import (
     repeats,
 )
 from observant_host.errors import Unavailable
-from observant_host.service.callers import Caller
 from observant_host.service.mcp.http_outlet import HttpOutlet
 from observant_host.service.mcp.outlet import error_of
 from observant_host.service.mcp.silences import Silences
@@ -41,12 +40,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from observant_host.decisions.northbound import Question
+    from observant_host.service.callers import Caller
     from observant_host.service.mcp.desk import Desk
     from observant_host.timing.clock import Clock
     from observant_host.wire.jsonrpc import Id
     from observant_host.wire.mirrored_headers import Mirrored
 
-    Identify = Callable[[web.Request], Caller | Awaitable[Caller]]
+    Identify = Callable[[web.Request], Awaitable[Caller]]
 
 PATH: Final = "/mcp"
 
@@ -64,8 +64,7 @@ class LegacyDoor(Protocol):
 
 
 class Door:
-    """The endpoint. `identify` says who asks, at once where nothing has to be waited for, and
-    raises an HTTP error for whoever may not."""
+    """The endpoint. `identify` says who asks, and raises an HTTP error for whoever may not."""
 
     def __init__(self, desk: Desk, *, clock: Clock, identify: Identify, legacy: LegacyDoor) -> None:
         self._desk = desk
@@ -78,13 +77,24 @@ class Door:
         app.router.add_route("*", PATH, self.handle)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._identify(request)
+        if request.method == "POST":
+            return await self.post(request, caller)
+        if SESSION in request.headers:
+            if request.method == "GET":
+                return await self._legacy.get(request, caller)
+            if request.method == "DELETE":
+                return await self._legacy.delete(request, caller)
+        why = (
+            f"only POST is served at {PATH} without a session: this is Streamable HTTP; the older "
+            "HTTP+SSE transport is not served"
+        )
+        return _refused(None, Refusal(INVALID_REQUEST, why, status=405), Allow="POST")
+
+    async def post(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        """One message of somebody who was let in."""
         # One function from the head to the answer: every call goes through here, and a coroutine
         # more for each step would be entered twice, on the way in and on the way out.
-        caller = self._identify(request)
-        if not isinstance(caller, Caller):
-            caller = await caller
-        if request.method != "POST":
-            return await self._not_posted(request, caller)
         headers = request.headers
         if not is_json(headers.get("Content-Type")):
             why = "the Content-Type must be application/json"
@@ -133,18 +143,6 @@ class Door:
         if not mirrored and repeats(read, request.headers.getall):
             return None
         return mismatch(read, _headers(request), mirrored)
-
-    async def _not_posted(self, request: web.Request, caller: Caller) -> web.StreamResponse:
-        if SESSION in request.headers:
-            if request.method == "GET":
-                return await self._legacy.get(request, caller)
-            if request.method == "DELETE":
-                return await self._legacy.delete(request, caller)
-        why = (
-            f"only POST is served at {PATH} without a session: this is Streamable HTTP; the older "
-            "HTTP+SSE transport is not served"
-        )
-        return _refused(None, Refusal(INVALID_REQUEST, why, status=405), Allow="POST")
 
 
 def _is_legacy(request: web.Request, message: object) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from observant_host.decisions.northbound import STATUS_OK
+from observant_host.service.access.headers import HEADERS
 from observant_host.service.access.whole_answer import WholeAnswer, fits
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
@@ -37,10 +38,10 @@ WHOLE_BYTES: Final = 64 * 1024
 _EVENT: Final = b"event: message\ndata: "
 _END: Final = b"\n\n"
 _COMMENT: Final = b": keep-alive\n\n"
-_BODY_HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+_BODY_HEADERS: Final = {**HEADERS, "Content-Type": "application/json"}
 _STREAM_HEADERS: Final = {
+    **HEADERS,
     "Content-Type": "text/event-stream",
-    "Cache-Control": "no-store",
     "X-Accel-Buffering": "no",
 }
 

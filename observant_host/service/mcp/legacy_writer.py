@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from observant_host.service.access.headers import HEADERS
 from observant_host.timing.tasks import Signal, wait_any
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ STALLED_S: Final = 60.0
 PIECE_BYTES: Final = 256 * 1024
 RETRY_MS: Final = 1000
 """What a client is told to wait before it comes again."""
-HEADERS: Final = {
+STREAM: Final = {
+    **HEADERS,
     "Content-Type": "text/event-stream",
-    "Cache-Control": "no-store",
     "X-Accel-Buffering": "no",
 }
 
@@ -43,7 +44,7 @@ class Writer:
         self._request = request
         self._stream = stream
         self._clock = clock
-        self.response = web.StreamResponse(headers={**HEADERS, **headers})
+        self.response = web.StreamResponse(headers={**STREAM, **headers})
         self._taken_over = Signal()
 
     async def begin(self, after: int, *, primed: bool) -> None:

@@ -54,12 +54,14 @@ PRESENT: Final = frozenset({PeerState.READY, PeerState.DEGRADED, PeerState.DISAB
 
 class Shown(msgspec.Struct, frozen=True):
     """The lists of one version of the catalogue for one slice, by member; `tools` and `prompts`
-    remember what each entry was made from."""
+    remember what each entry was made from. `mirrors`: whether there is a tool with arguments that
+    headers repeat; in most there is none."""
 
     catalogue: Catalogue
     items: Mapping[str, tuple[msgspec.Raw, ...]]
     tools: Mapping[str, tuple[ToolEntry, Exposed]]
     prompts: Mapping[str, tuple[PromptEntry, Exposed]]
+    mirrors: bool
 
 
 class Lists:
@@ -93,6 +95,8 @@ class Lists:
         if caller.slice.mode == "search" and name in FRONT:
             return ()
         shown = self.shown(caller.slice)
+        if not shown.mirrors:
+            return ()
         entry = entry_of(shown.catalogue, name)
         found = None if entry is None else shown.tools.get(entry.name)
         return () if found is None else found[1].mirrored
@@ -176,7 +180,8 @@ class Lists:
             "resources": _resources(catalogue, templates=False),
             "resourceTemplates": _resources(catalogue, templates=True),
         }
-        return Shown(catalogue, items, tools, prompts)
+        mirrors = any(made.mirrored for _, made in tools.values())
+        return Shown(catalogue, items, tools, prompts, mirrors)
 
 
 CURSOR_LOST: Final = Refusal(
