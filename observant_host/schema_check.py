@@ -14,10 +14,9 @@ Source: MCP 2026-07-28 basic/index › JSON Schema Usage; server/tools › Tool.
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import jsonschema_rs
 import msgspec
 from msgspec import Raw
 
@@ -46,19 +45,30 @@ MAX_STEPS: Final = 200_000
 MAX_SENTENCE: Final = 300
 
 _DEFAULT_DIALECT: Final = "json-schema.org/draft/2020-12/schema"
-_DIALECTS: Final[Mapping[str, Callable[..., Any]]] = {
-    _DEFAULT_DIALECT: jsonschema_rs.Draft202012Validator,
-    "json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
-    "json-schema.org/draft-07/schema": jsonschema_rs.Draft7Validator,
-    "json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
-    "json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
+_DIALECTS: Final[Mapping[str, str]] = {
+    _DEFAULT_DIALECT: "Draft202012Validator",
+    "json-schema.org/draft/2019-09/schema": "Draft201909Validator",
+    "json-schema.org/draft-07/schema": "Draft7Validator",
+    "json-schema.org/draft-06/schema": "Draft6Validator",
+    "json-schema.org/draft-04/schema": "Draft4Validator",
 }
-_UNDECLARED: Final = (
-    jsonschema_rs.Draft202012Validator,
-    jsonschema_rs.Draft7Validator,
-    jsonschema_rs.Draft4Validator,
-)
-_LINEAR: Final = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
+_UNDECLARED: Final = ("Draft202012Validator", "Draft7Validator", "Draft4Validator")
+MAX_REGEX_BYTES: Final = 1024 * 1024
+
+
+@cache
+def _library() -> Any:
+    """On first use: most schemas are plain by their shape, and it takes five megabytes."""
+    import jsonschema_rs
+
+    return jsonschema_rs
+
+
+def _compile(draft: str, root: Any) -> Any:
+    """A validator with linear regular expressions, which fetches nothing."""
+    linear = _library().RegexOptions(size_limit=MAX_REGEX_BYTES)
+    return getattr(_library(), draft)(root, pattern_options=linear, offline=True)
+
 
 _verdicts: dict[bytes, str | None] = {}
 
@@ -146,7 +156,7 @@ def _guarded(judge: Callable[..., str | None], *data: bytes) -> str | None:
         return judge(*data)
     except RecursionError:
         return f"it is nested deeper than {MAX_DEPTH} levels"
-    except (ValueError, TypeError, OverflowError, jsonschema_rs.ReferencingError) as error:
+    except (ValueError, TypeError, OverflowError, _library().ReferencingError) as error:
         return _sentence(error)
     except BaseException as error:
         if type(error).__name__ != "PanicException":
@@ -188,7 +198,7 @@ def _size_problem(root: Any) -> str | None:
 
 
 def _usability_problem(root: dict[str, Any], data: bytes) -> str | None:
-    if b'"$' not in data and b'"pattern' not in data and jsonschema_rs.meta.is_valid(root):
+    if b'"$' not in data and b'"pattern' not in data and _library().meta.is_valid(root):
         return None  # nothing in it to resolve or to compile: what the meta-schema says is enough
     declared = root.get("$schema")
     if declared is None:
@@ -201,15 +211,15 @@ def _usability_problem(root: dict[str, Any], data: bytes) -> str | None:
     return _first_problem(root, (_DIALECTS[dialect],))
 
 
-def _first_problem(root: dict[str, Any], drafts: tuple[Callable[..., Any], ...]) -> str | None:
+def _first_problem(root: dict[str, Any], drafts: tuple[str, ...]) -> str | None:
     """None if one of the drafts takes it, else what the first one said."""
     problems = [problem for draft in drafts if (problem := _compile_problem(root, draft))]
     return problems[0] if len(problems) == len(drafts) else None
 
 
-def _compile_problem(root: dict[str, Any], draft: Callable[..., Any]) -> str | None:
+def _compile_problem(root: dict[str, Any], draft: str) -> str | None:
     try:
-        draft(root, pattern_options=_LINEAR, offline=True)
+        _compile(draft, root)
     except ValueError as error:
         if 'is not a "regex"' not in str(error):
             return _sentence(error)
@@ -217,11 +227,9 @@ def _compile_problem(root: dict[str, Any], draft: Callable[..., Any]) -> str | N
     return None
 
 
-def _compile_problem_without_patterns(
-    root: dict[str, Any], draft: Callable[..., Any]
-) -> str | None:
+def _compile_problem_without_patterns(root: dict[str, Any], draft: str) -> str | None:
     try:
-        draft(_without_patterns(root), pattern_options=_LINEAR, offline=True)
+        _compile(draft, _without_patterns(root))
     except ValueError as error:
         return _sentence(error)
     return None
@@ -264,11 +272,11 @@ def _validator(schema: bytes) -> _Compiled:
         root = msgspec.json.decode(schema)
         if isinstance(root, dict | list) and (problem := _size_problem(root)) is not None:
             return _Compiled(root, problem=problem)
-        draft = _draft_of(root)
-        if isinstance(draft, str):
-            return _Compiled(root, problem=draft)
-        return _Compiled(root, draft(root, pattern_options=_LINEAR, offline=True))
-    except (ValueError, TypeError, RecursionError, jsonschema_rs.ReferencingError) as error:
+        draft, problem = _draft_of(root)
+        if draft is None:
+            return _Compiled(root, problem=problem)
+        return _Compiled(root, _compile(draft, root))
+    except (ValueError, TypeError, RecursionError, _library().ReferencingError) as error:
         return _Compiled(None, problem=_sentence(error))
     except BaseException as error:
         if type(error).__name__ != "PanicException":
@@ -276,13 +284,13 @@ def _validator(schema: bytes) -> _Compiled:
         return _Compiled(None, problem="it cannot be read by the schema library")
 
 
-def _draft_of(root: Any) -> Callable[..., Any] | str:
-    """The validator of the declared dialect (2020-12 where none is), or a problem."""
+def _draft_of(root: Any) -> tuple[str | None, str]:
+    """The validator of the declared dialect (2020-12 where none is), or None and a problem."""
     declared = root.get("$schema", _DEFAULT_DIALECT) if isinstance(root, dict) else _DEFAULT_DIALECT
     if not isinstance(declared, str):
-        return "`$schema` is not a string"
+        return None, "`$schema` is not a string"
     dialect = declared.removesuffix("#").removeprefix("https://").removeprefix("http://")
-    return _DIALECTS.get(dialect) or f"dialect not supported: {declared[:MAX_SENTENCE]}"
+    return _DIALECTS.get(dialect), f"dialect not supported: {declared[:MAX_SENTENCE]}"
 
 
 def _sentence(error: BaseException) -> str:

@@ -7,7 +7,6 @@ import asyncio
 import shutil
 import socket
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from observant_host.cli import series
 from observant_host.cli.doctor_checks import Check
 from observant_host.errors import HostError
 from observant_host.telemetry.canary import Arrival
+from observant_host.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,9 +81,7 @@ async def _asked(
 ) -> tuple[Arrival, Running | None]:
     from observant_host.telemetry import canary
 
-    arrival = await canary.send(
-        config.telemetry, state_dir=recorded, version=version("observant-host")
-    )
+    arrival = await canary.send(config.telemetry, state_dir=recorded, version=VERSION)
     return arrival, await _running(folder)
 
 

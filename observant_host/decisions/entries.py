@@ -326,8 +326,10 @@ def _spellings(blocks: Iterable[Block[E]]) -> dict[str, E]:
     return found
 
 
-def _changes(before: Iterable[Block[E]], after: Iterable[Block[E]]) -> Changes:
+def _changes(before: Sequence[Block[E]], after: Sequence[Block[E]]) -> Changes:
     """A name that went from one server to another is a changed one."""
+    if not before:
+        return Changes(added=sum([len(block.entries) for block in after]))
     taken_over = {id(block) for block in before} & {id(block) for block in after}
     known = _by_name(block for block in before if id(block) not in taken_over)
     now = _by_name(block for block in after if id(block) not in taken_over)

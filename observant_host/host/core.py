@@ -14,7 +14,6 @@ import secrets as tokens
 from collections import deque
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.errors import HostError, SpawnFailed
@@ -41,6 +40,7 @@ from observant_host.timing.lag import watch_lag
 from observant_host.timing.losses import tell_losses
 from observant_host.timing.tasks import OwnerTask, Signal, wait_any
 from observant_host.transports.child import StartGate
+from observant_host.version import VERSION
 from observant_host.wire.envelope import ClientInfo
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Core:
             record=plan.record,
             masker=plan.masker,
             instance=self.instance,
-            version=version("observant-host"),
+            version=VERSION,
             configure_sdk=plan.configure_sdk,
         )
         if plan.telemetry is None:
@@ -231,7 +231,7 @@ class Core:
             memory=self.memory,
             transport=transports,
             rotating=transports.rotating,
-            client_info=ClientInfo("observant-host", version("observant-host")),
+            client_info=ClientInfo("observant-host", VERSION),
             handlers=plan.handlers,
             masker=plan.masker,
             remember_modern=settings.remember_modern,

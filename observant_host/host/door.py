@@ -13,6 +13,7 @@ from observant_host.decisions.merge import EMPTY
 from observant_host.errors import ConfigError, Unavailable
 from observant_host.host.core import Core, Plan
 from observant_host.host.operating import Operating
+from observant_host.host.transports import prepare
 from observant_host.peers.input_handlers import InputHandlers, modes_of
 from observant_host.routing.arguments import check_log_level
 from observant_host.supervision.declared import declare, secrets_of
@@ -74,6 +75,7 @@ class Host(Operating):
         given = config or HostConfig()
         self.config = msgspec.structs.replace(given, host=_settings(given, settings))
         self._servers = {server.name: server for server in self.config.servers}
+        prepare(self._servers.values())
         self._masker = Masker((*secrets, *secrets_of(self.config)))
         self._plan = Plan(
             config=self.config,
@@ -142,6 +144,7 @@ class Host(Operating):
         if name in self._servers:
             raise ConfigError([f"there is already a server named {name!r}; names are unique"])
         self._masker.learn(secrets_of([server]))
+        prepare([server])
         self._servers[name] = server
         if self._core is not None and self._core.opened.is_set():
             self._core.fleet.add(server)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from observant_host.auth import credentials
 from observant_host.config import HttpServer, StdioServer
 from observant_host.errors import TransportError
-from observant_host.transports.http.transport import HttpTransport
-from observant_host.transports.sse_2024 import SseTransport
 from observant_host.transports.stdio import StdioTransport
-from observant_host.transports.web.client import CALL_CONNECTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from observant_host.config import ServerConfig
     from observant_host.host.capture import Capture
+    from observant_host.host.http_transports import HttpTransports
     from observant_host.telemetry.facade import Telemetry
     from observant_host.telemetry.masking import Masker
     from observant_host.timing.clock import Clock
@@ -23,12 +22,16 @@ if TYPE_CHECKING:
     from observant_host.transports.base import Credentials, GroupKeeper, Transport
     from observant_host.transports.child import StartGate
 
-SPARE_CONNECTIONS = 16
-"""Beside the calls in flight: lists, probes, what is asked about the server's health."""
+
+def prepare(servers: Iterable[ServerConfig]) -> None:
+    """Load an HTTP client for servers with a URL, where these are declared: it takes a quarter of a
+    second, which is not to be taken from a loop that already serves others."""
+    if any(isinstance(server.launch, HttpServer) for server in servers):
+        import_module("observant_host.host.http_transports")
 
 
 class Transports:
-    """Call it with a server: one transport for one life. Credentials outlive the lives."""
+    """Call it with a server: one transport for one life."""
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class Transports:
         self._telemetry = telemetry
         self._clock = clock
         self._hurry = hurry
-        self._credentials: dict[str, tuple[HttpServer, Credentials]] = {}
+        self._over_http: HttpTransports | None = None
         self.captures: dict[str, Capture] = {}
 
     def __call__(self, server: ServerConfig) -> Transport:
@@ -64,7 +67,7 @@ class Transports:
             case StdioServer() as launch:
                 return self._stdio(server, launch)
             case HttpServer() as endpoint:
-                return self._http(server, endpoint)
+                return self._http().make(server, endpoint)
             case None:
                 raise TransportError(f"{server.name} has neither a command nor a URL")
 
@@ -75,7 +78,7 @@ class Transports:
             return None
         if not endpoint.header_files and not endpoint.headers_command:
             return None
-        return self._credentials_of(server.name, endpoint)
+        return self._http().credentials_of(server.name, endpoint)
 
     def _stdio(self, server: ServerConfig, launch: StdioServer) -> Transport:
         return StdioTransport(
@@ -91,37 +94,17 @@ class Transports:
             hurry=self._hurry,
         )
 
-    def _http(self, server: ServerConfig, endpoint: HttpServer) -> Transport:
-        sse = endpoint.transport == "sse"
-        make = SseTransport if sse else partial(HttpTransport, hurry=self._hurry)
-        return make(
-            server.name,
-            endpoint,
-            credentials=self._credentials_of(server.name, endpoint),
-            max_message_bytes=self._max_message_bytes,
-            connect_timeout_s=server.timing.connect_timeout_s,
-            shutdown_timeout_s=server.timing.shutdown_timeout_s,
-            masker=self._masker,
-            telemetry=self._telemetry,
-            clock=self._clock,
-            call_connections=max(CALL_CONNECTIONS, server.max_in_flight + SPARE_CONNECTIONS),
-        )
+    def _http(self) -> HttpTransports:
+        """On first use: a host without URLs loads no HTTP client."""
+        if self._over_http is None:
+            from observant_host.host.http_transports import HttpTransports
 
-    def _credentials_of(self, name: str, endpoint: HttpServer) -> Credentials:
-        known = self._credentials.get(name)
-        if known is None or _authorised_by(known[0]) != _authorised_by(endpoint):
-            made = credentials.for_server(
-                name,
-                endpoint,
+            self._over_http = HttpTransports(
+                max_message_bytes=self._max_message_bytes,
                 masker=self._masker,
+                starts=self._starts,
                 telemetry=self._telemetry,
                 clock=self._clock,
-                starts=self._starts,
+                hurry=self._hurry,
             )
-            known = self._credentials[name] = (endpoint, made)
-        return known[1]
-
-
-def _authorised_by(endpoint: HttpServer) -> tuple[object, ...]:
-    """What credentials are made of: those of an endpoint that changes none of it are kept."""
-    return endpoint.headers, endpoint.headers_command, endpoint.header_files
+        return self._over_http

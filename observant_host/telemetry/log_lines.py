@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import structlog
 
 from observant_host.telemetry.background import Background
 
@@ -25,27 +25,40 @@ TAIL_KEPT: Final = 1000
 Fields = dict[str, Any]
 
 _json: Final = msgspec.json.Encoder(enc_hook=str)
-_render_json: Final = structlog.processors.JSONRenderer(
-    serializer=lambda event, **_: _json.encode(event).decode()
-)
-_render_console: Final = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
-_render_plain: Final = structlog.processors.KeyValueRenderer(key_order=["event"])
 
 
 def as_json(event: Fields) -> str:
-    return str(_render_json(None, "", event))
+    """One object a line."""
+    return _json.encode(event).decode()
 
 
 def as_console(event: Fields) -> str:
     """For a person at a terminal."""
     hidden = ("logger", "service.name", "schema", "trace_flags")
-    return str(_render_console(None, "", {k: v for k, v in event.items() if k not in hidden}))
+    return str(_console()(None, "", {k: v for k, v in event.items() if k not in hidden}))
 
 
 def as_plain(event: Fields) -> str:
     """For the embedding program's own logging, which adds time and level."""
     hidden = ("timestamp", "level", "logger", "service.name", "schema")
-    return str(_render_plain(None, "", {k: v for k, v in event.items() if k not in hidden}))
+    return str(_plain()(None, "", {k: v for k, v in event.items() if k not in hidden}))
+
+
+# structlog's renderers bring a terminal's colours and tracebacks with them: for whoever reads lines
+
+
+@cache
+def _console() -> Any:
+    import structlog
+
+    return structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
+
+
+@cache
+def _plain() -> Any:
+    import structlog
+
+    return structlog.processors.KeyValueRenderer(key_order=["event"])
 
 
 class StderrLines:
@@ -88,6 +101,11 @@ class StderrLines:
 def to_logging(level: str, line: str) -> None:
     """The embedding program decides what becomes of our lines: logger `observant_host`."""
     _library.log(LEVELS[level], "%s", line)
+
+
+def is_heard(level: str) -> bool:
+    """Whether the embedding program wants lines of that level from us at all."""
+    return _library.isEnabledFor(LEVELS[level])
 
 
 _library: Final = logging.getLogger("observant_host")

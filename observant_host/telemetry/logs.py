@@ -33,7 +33,8 @@ TEXT_LIMIT: Final = 2048
 
 
 class LogSink:
-    """The sink named "log". `write(level, line)` gets the rendered line."""
+    """The sink named "log". `write(level, line)` gets the rendered line; nothing is rendered of a
+    level that is not `heard`."""
 
     name: Final = "log"
 
@@ -46,8 +47,10 @@ class LogSink:
         render: Callable[[Fields], str] | None = None,
         service: str = "observant-host",
         monotonic: Callable[[], float] = time.monotonic,
+        heard: Callable[[str], bool] | None = None,
     ) -> None:
         self.level: Level = level
+        self._heard = heard
         self._write = write
         self._cleaner = cleaner
         self._render = render or as_json
@@ -67,7 +70,7 @@ class LogSink:
         if rule.stream == "decisions" and done.outcome == "cancelled":
             return  # nothing was decided
         level = level_of(done.fact, done.outcome)
-        if LEVELS[level] < LEVELS[self.level]:
+        if LEVELS[level] < LEVELS[self.level] or not self._is_heard(level):
             return
         suppressed = 0
         if rule.stream != "decisions":
@@ -82,8 +85,11 @@ class LogSink:
 
     def notice(self, level: Level, event: str, **fields: object) -> None:
         """A line about telemetry itself (a sink that went down), or of a library."""
-        if LEVELS[level] >= LEVELS[self.level]:
+        if LEVELS[level] >= LEVELS[self.level] and self._is_heard(level):
             self._line(level, event, dict(fields))
+
+    def _is_heard(self, level: Level) -> bool:
+        return self._heard is None or self._heard(level)
 
     def set_level(self, level: str) -> None:
         """From the next line on. KeyError for a level that there is not."""

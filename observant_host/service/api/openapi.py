@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from observant_host.service.api import answers
 from observant_host.service.api.routes import PREFIX, ROUTES, STREAM
+from observant_host.version import VERSION
 
 if TYPE_CHECKING:
     from observant_host.service.api.routes import Route
@@ -54,7 +54,7 @@ def document() -> bytes:
             "openapi": "3.1.0",
             "info": {
                 "title": "observant-host",
-                "version": version("observant-host"),
+                "version": VERSION,
                 "description": ABOUT,
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             },

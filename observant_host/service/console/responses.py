@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
 from observant_host.service.console.render import path
 from observant_host.service.console.shown import servers_of, waiting
+from observant_host.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Desk:
         self.pages = pages
         self.guard = guard
         self.clock = clock
-        self._version = version("observant-host")
+        self._version = VERSION
 
     def servers(self, visit: Visit) -> list[Server]:
         """Those that exist for this caller."""

@@ -8,10 +8,10 @@ Source: MCP 2026-07-28 server/discover, basic/versioning › Capability Negotiat
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.service.mcp.outlet import encode, result_of
+from observant_host.version import VERSION
 from observant_host.wire.envelope import SERVER_INFO
 from observant_host.wire.revisions import MODERN
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OURSELVES: Final[dict[str, Any]] = {
     "name": "observant-host",
     "title": "observant-host",
-    "version": version("observant-host"),
+    "version": VERSION,
 }
 OUR_META: Final[dict[str, Any]] = {SERVER_INFO: OURSELVES}
 """`_meta` of each result that is our own; a server's result keeps its own."""

@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 import io
 from base64 import b64encode
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
@@ -23,6 +22,7 @@ from observant_host.transports.web.failures import Failures, shown
 from observant_host.transports.web.proxies import proxy_for
 from observant_host.transports.web.reply import Reply
 from observant_host.transports.web.tls import trust
+from observant_host.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -294,7 +294,7 @@ def _session(connector: Connector) -> aiohttp.ClientSession:
     )
 
 
-USER_AGENT: Final = f"observant-host/{version('observant-host')}"
+USER_AGENT: Final = f"observant-host/{VERSION}"
 
 
 def _basic(url: URL) -> dict[str, str]:
