@@ -18,6 +18,7 @@ from observant_host.service.api.bodies import (
 )
 from observant_host.service.api.exchange import body_of, taken
 from observant_host.service.api.looking import known
+from observant_host.service.whole import calls_of, needs_whole
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -127,7 +128,7 @@ async def capture(host: Served, request: web.Request, caller: Caller) -> web.Res
 async def cancel(host: Served, request: web.Request, caller: Caller) -> web.Response:
     """Answers with what the call was."""
     call_id = request.match_info["id"]
-    mine = {one.id for one in host.calls_in_flight() if caller.slice.has_server(one.server)}
+    mine = {one.id for one in calls_of(host, caller, host.calls_in_flight())}
     if call_id not in mine:
         raise InvalidCall(
             f"no call {call_id[:32]!r} is open; `observant-host calls` lists those that are",
@@ -140,12 +141,14 @@ async def cancel(host: Served, request: web.Request, caller: Caller) -> web.Resp
 
 async def reload(host: Served, request: web.Request, caller: Caller) -> web.Response:
     """Read the configuration again and apply it, or only plan that."""
+    needs_whole(caller, "a reload")
     body = await body_of(request, ReloadBody)
     done = await host.reload(dry_run=body.dry_run, principal=caller.principal, reason=body.reason)
     return taken(msgspec.json.encode(done.to_dict()))
 
 
 async def log_level(host: Served, request: web.Request, caller: Caller) -> web.Response:
+    needs_whole(caller, "the log")
     body = await body_of(request, LogLevelBody)
     set_ = host.set_log_level(
         body.level, for_s=body.for_s, principal=caller.principal, reason=body.reason
@@ -156,6 +159,10 @@ async def log_level(host: Served, request: web.Request, caller: Caller) -> web.R
 async def purge(host: Served, request: web.Request, caller: Caller) -> web.Response:
     """Answers with what went."""
     body = await body_of(request, PurgeBody)
+    if body.server is None:
+        needs_whole(caller, "a purge without `server`")
+    elif not caller.slice.has_server(body.server):
+        raise InvalidCall(f"nothing is on record of {body.server[:128]!r}", unknown=True)
     found = await host.purge_record(
         before_ns=int(body.before * 1e9) if body.before is not None else None,
         server=body.server,

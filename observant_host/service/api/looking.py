@@ -11,6 +11,7 @@ from observant_host.decisions.slices import sliced
 from observant_host.errors import InvalidCall
 from observant_host.service import views
 from observant_host.service.api.exchange import answered
+from observant_host.service.whole import calls_of, needs_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,12 +54,9 @@ async def _listed(
 
 
 async def calls(host: Served, _: web.Request, caller: Caller) -> web.Response:
-    def mine(server: str) -> bool:
-        return caller.slice.has_server(server)
-
     document = {
-        "in_flight": [one for one in host.calls_in_flight() if mine(one.server)],
-        "recent": [one for one in host.recent_calls() if mine(one.server)],
+        "in_flight": calls_of(host, caller, host.calls_in_flight()),
+        "recent": calls_of(host, caller, host.recent_calls()),
     }
     return answered(msgspec.json.encode(document))
 
@@ -76,7 +74,9 @@ async def decisions(host: Served, request: web.Request, caller: Caller) -> web.R
 
 
 def _concerns(decision: dict[str, Any], part: Slice) -> bool:
-    return decision["server"] is None or part.has_server(decision["server"])
+    """One without a server is about the host, and may name any server."""
+    server = decision["server"]
+    return part.is_whole if server is None else part.has_server(server)
 
 
 async def incidents(host: Served, request: web.Request, caller: Caller) -> web.Response:
@@ -90,8 +90,9 @@ async def incidents(host: Served, request: web.Request, caller: Caller) -> web.R
     return answered(msgspec.json.encode({**found, "incidents": mine}))
 
 
-async def log(host: Served, _: web.Request, _caller: Caller) -> web.Response:
+async def log(host: Served, _: web.Request, caller: Caller) -> web.Response:
     """The last lines that went to stderr."""
+    needs_whole(caller, "the log")
     return answered(msgspec.json.encode({"lines": list(host.log_tail())}))
 
 

@@ -14,6 +14,7 @@ from observant_host.service.access import Refused
 from observant_host.service.api.bodies import CaptureBody, LogLevelBody
 from observant_host.service.console.guard import back_of
 from observant_host.service.console.responses import HEADERS
+from observant_host.service.whole import calls_of, needs_whole
 
 if TYPE_CHECKING:
     from observant_host.service.console.guard import Visit
@@ -53,6 +54,7 @@ class Acting:
                 on = verb == Act.ENABLE
                 await self._host.switch_tool(name, tool, on=on, for_s=for_s, **who)
             elif verb == "reload":
+                needs_whole(visit.caller, "a reload")
                 await self._host.reload(**who)
             elif verb == "capture":
                 seconds = for_s or CaptureBody().for_s
@@ -72,6 +74,7 @@ class Acting:
         visit, fields = await self._desk.guard.form(request, "operate")
         back = "/console/servers"
         try:
+            needs_whole(visit.caller, "the log")
             self._host.set_log_level(
                 fields.get("level", ""),
                 for_s=duration_of(fields.get("for", "")) or LogLevelBody(level="info").for_s,
@@ -84,9 +87,13 @@ class Acting:
 
     async def cancel(self, request: web.Request) -> web.Response:
         visit, fields = await self._desk.guard.form(request, "operate")
+        call_id = request.match_info["id"]
         try:
+            open_calls = calls_of(self._host, visit.caller, self._host.calls_in_flight())
+            if call_id not in {one.id for one in open_calls}:
+                raise InvalidCall(f"no call {call_id[:32]!r} is open", unknown=True)
             await self._host.cancel_call(
-                request.match_info["id"],
+                call_id,
                 principal=visit.caller.principal,
                 reason=fields.get("reason", "")[:MAX_REASON],
             )

@@ -12,6 +12,7 @@ from observant_host.service.console.listed import KINDS, MAX_QUERY, listed, tool
 from observant_host.service.console.responses import cut
 from observant_host.service.console.shown import evidence_of, needing, offered, tally
 from observant_host.service.console.timeline import Entry, entry_of, incident_entry, paged
+from observant_host.service.whole import calls_of
 from observant_host.telemetry.log_lines import LEVELS
 
 if TYPE_CHECKING:
@@ -143,7 +144,6 @@ class Reading:
 
     async def calls(self, request: web.Request) -> web.Response:
         visit = await self._desk.guard.visit(request)
-        seen = visit.caller.slice.has_server
         published = self._host.published
         open_calls = self._host.calls_in_flight() if published else []
         recent = self._host.recent_calls() if published else []
@@ -152,8 +152,8 @@ class Reading:
             visit,
             "calls.html",
             here="calls",
-            in_flight=[one for one in open_calls if seen(one.server)][:IN_FLIGHT],
-            recent=[one for one in recent if seen(one.server)][:RECENT],
+            in_flight=calls_of(self._host, visit.caller, open_calls)[:IN_FLIGHT],
+            recent=calls_of(self._host, visit.caller, recent)[:RECENT],
             notice=_notice(request),
         )
 
