@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.serving import stage_in
+from observant_host.cli.main import run
+from tests.cli.serving import serving, stage_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +136,20 @@ def test_watching_status_looks_again_until_ctrl_c(tmp_path) -> None:
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130
         assert "Traceback" not in terminal.text
+
+
+def test_watching_a_running_host_shows_what_changes_there(tmp_path) -> None:
+    with serving(tmp_path) as host:
+        host.until("host_lifecycle", what="published")
+        config = ("-c", str(host.stage.config))
+        with watching("status", "--watch", *config) as terminal:
+            terminal.until("library")
+            assert "moved away" not in terminal.text
+            assert run(["disable", "web", "--reason", "moved away", *config]) == 0
+            terminal.until("moved away")
+            terminal.process.send_signal(signal.SIGINT)
+            assert terminal.end() == 130
+            assert "Traceback" not in terminal.text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
