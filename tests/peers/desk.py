@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -171,3 +172,10 @@ class Desk:
 
     def soon(self, seconds: float = 60.0) -> float:
         return self.clock.monotonic() + seconds
+
+
+def call(desk: Desk, params: Any = None, **options: Any) -> asyncio.Task[Any]:
+    options.setdefault("expires", desk.soon())
+    return asyncio.create_task(
+        desk.life.request("tools/call", params or {"name": "echo"}, **options)
+    )
