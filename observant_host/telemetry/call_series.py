@@ -5,12 +5,15 @@ Two lookups a call, instead of one for each of its seven series.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from observant_host.telemetry.label_values import ERROR_TYPES, METHODS
 from observant_host.telemetry.metric_list import NO_PEER, OTHER, OTHER_TOOL, PREFIX, TOOL_BUDGET
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from observant_host.telemetry import vocabulary as v
     from observant_host.telemetry.children import Children
     from observant_host.telemetry.finished import Measured
@@ -42,60 +45,92 @@ class _OfCalls(NamedTuple):
 
 
 class CallSeries:
-    """Bounded as the series are: known outcomes and faults, configured peers, budgeted tools."""
+    """Bounded as the series are: known outcomes and faults, configured peers, budgeted tools.
+    `probed` is told of a Request that is no call's.
 
-    def __init__(self, children: Children) -> None:
+    Adding to a series is written out where no trace is sampled, whose exemplar it would be: a call
+    adds to nine of them, and each method called would cost more than what it does.
+    """
+
+    def __init__(self, children: Children, probed: Callable[[Measured], None]) -> None:
         self._series = children.series
+        self._probed = probed
         self._tools: set[tuple[str, str]] = set()
         self._calls: dict[tuple[str, str, str, str], _OfCalls] = {}
-        self._attempts: dict[str, CounterSeries] = {}
+        self._sent: dict[tuple[str, str, str], tuple[HistogramSeries, CounterSeries]] = {}
         self._overheads: tuple[HistogramSeries, HistogramSeries] | None = None
 
     def forget(self, peer: str) -> None:
         """Its series are gone: they are found anew, and its tools cost nobody else's budget."""
         self._calls = {key: found for key, found in self._calls.items() if key[0] != peer}
-        self._attempts.pop(peer, None)
+        self._sent = {key: found for key, found in self._sent.items() if key[0] != peer}
         self._tools = {key for key in self._tools if key[0] != peer}
 
     def call(self, done: Measured) -> None:
         """A RoutedCall is over."""
-        given = cast("v.RoutedCall", done.given)
-        outcome, context = done.outcome, done.context
-        fault = "none"
+        given: Any = done.given  # a RoutedCall: what its meter is for
+        outcome, context, fault = done.outcome, done.context, "none"
         if outcome != "ok" and outcome != "tool_error":
             fault = cast("v.RoutedCall", done.fact).fault
         tool = given.local_name if given.method == "tools/call" else ""
         key = (given.peer, tool, outcome, fault)
         calls, duration, tool_calls, tool_duration = self._calls.get(key) or self._find(key)
         seconds = done.duration_ns * _NS
-        calls.inc(context)
-        duration.observe(seconds, context)
-        if inner_ns := done.inner_ns:
-            queued = done.queued_s
-            own, waiting = self._overheads or self._find_overheads()
-            own.observe(max(0.0, seconds - inner_ns * _NS - queued), context)
-            waiting.observe(queued, context)
+        if context.sampled:
+            calls.inc(context)
+            duration.observe(seconds, context)
+        else:
+            calls.value += 1
+            duration.counts[bisect_left(duration.bounds, seconds)] += 1
+            duration.sum += seconds
         if tool_calls is not None and tool_duration is not None:
-            tool_calls.inc()
-            tool_duration.observe(seconds)
+            tool_calls.value += 1
+            tool_duration.count += 1
+            tool_duration.sum += seconds
+        if inner_ns := done.inner_ns:
+            own, waiting = self._overheads or self._find_overheads()
+            queued = done.queued_s
+            ours = seconds - inner_ns * _NS - queued
+            if context.sampled or queued or ours < 0.0:
+                own.observe(max(0.0, ours), context)
+                waiting.observe(queued, context)
+            else:
+                own.counts[bisect_left(own.bounds, ours)] += 1
+                own.sum += ours
+                waiting.counts[0] += 1
 
     def request(self, done: Measured) -> None:
         """A Request is over."""
-        given = cast("v.Request", done.given)
+        given: Any = done.given  # a Request: what its meter is for
+        if given.purpose != "call" or done.error_type is not None:
+            self._uncommon(given, done)
+            return
+        key = (given.peer, given.method, given.era)
+        duration, attempts = self._sent.get(key) or self._find_sent(key)
+        seconds, context = done.duration_ns * _NS, done.context
+        attempts.value += 1
+        if context.sampled:
+            duration.observe(seconds, context)
+        else:
+            duration.counts[bisect_left(duration.bounds, seconds)] += 1
+            duration.sum += seconds
+
+    def _uncommon(self, given: v.Request, done: Measured) -> None:
         method, error = given.method, done.error_type or ""
         if method not in _KNOWN_METHODS:
             method = OTHER
         if error not in _KNOWN_ERRORS:
             error = OTHER
-        context = done.context
-        self._series(_OPERATION, method, given.era, error).observe(done.duration_ns * _NS, context)
+        series = self._series(_OPERATION, method, given.era, error)
+        series.observe(done.duration_ns * _NS, done.context)
         if given.purpose == "call":
-            peer = given.peer
-            (self._attempts.get(peer) or self._find_attempts(peer)).inc()
+            self._series(_ATTEMPTS, given.peer).inc()
+        else:
+            self._probed(done)
 
     def served(self, done: Measured) -> None:
         """A NorthboundRequest is over."""
-        given = cast("v.NorthboundRequest", done.given)
+        given: Any = done.given  # a NorthboundRequest
         method, error = given.method, done.error_type or ""
         if method not in _KNOWN_METHODS:
             method = OTHER
@@ -106,7 +141,7 @@ class CallSeries:
 
     def answered(self, done: Measured) -> None:
         """An HttpAnswered."""
-        given = cast("v.HttpAnswered", done.given)
+        given: Any = done.given  # an HttpAnswered
         self._series(_HTTP, given.route, given.code).inc()
 
     def _find(self, key: tuple[str, str, str, str]) -> _OfCalls:
@@ -128,9 +163,11 @@ class CallSeries:
         self._overheads = found
         return found
 
-    def _find_attempts(self, peer: str) -> CounterSeries:
-        found: CounterSeries = self._series(_ATTEMPTS, peer)
-        self._attempts[peer] = found
+    def _find_sent(self, key: tuple[str, str, str]) -> tuple[HistogramSeries, CounterSeries]:
+        peer, method, era = key
+        shown = method if method in _KNOWN_METHODS else OTHER
+        found = self._series(_OPERATION, shown, era, ""), self._series(_ATTEMPTS, peer)
+        self._sent[key] = found
         return found
 
     def _tool(self, peer: str, tool: str) -> str:

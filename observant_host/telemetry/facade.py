@@ -7,6 +7,7 @@ A sink that fails waits and is tried again; it never breaks, slows or loses the 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from observant_host.telemetry.finished import Choosy, Meter
@@ -62,6 +63,13 @@ class Telemetry:
     log: whose level may change, where lines are written at all.
     """
 
+    operation: partial[Operation]
+    """Work that takes time: `with telemetry.operation(fact, parent=None, links=()) as op:`.
+
+    The parent is, unless given, the operation this task is in, else the embedding program's current
+    OpenTelemetry span, else none.
+    """
+
     def __init__(
         self,
         *,
@@ -78,6 +86,7 @@ class Telemetry:
         log_tail: Callable[[], Sequence[str]] = tuple,
         log: Leveled | None = None,
     ) -> None:
+        self.operation = partial(Operation, self)
         self.start = starter.start
         self.embedding = starter.ambient
         self.losses = losses
@@ -88,30 +97,17 @@ class Telemetry:
         self.log = log
         self._rotate = rotate
         self._sinks = tuple(sinks)
-        self._ways: dict[type[Fact], _Ways] = {}
+        self.ways: dict[type[Fact], Ways] = {}
         self._metrics = metrics
         self._closing = tuple(closing)
         self.wall_ns = wall_ns
-
-    def operation(
-        self, fact: Fact, *, parent: TraceContext | None = None, links: Sequence[Link] = ()
-    ) -> Operation:
-        """Work that takes time; use as `with telemetry.operation(fact) as op:`.
-
-        The parent is, unless given, the operation this task is in, else the embedding program's
-        current OpenTelemetry span, else none.
-        """
-        work = Operation(self, fact, parent)
-        if links:
-            work.links = tuple(links)
-        return work
 
     def count(
         self, fact: Fact, *, parent: TraceContext | None = None, links: Sequence[Link] = ()
     ) -> TraceContext:
         """A moment. Returns where it stands in the trace, to be linked to later; all zeros for what
         is a number and nothing else."""
-        ways = self._ways.get(type(fact)) or self._ways_of(type(fact))
+        ways = self.ways.get(type(fact)) or self.ways_of(type(fact))
         if ways.only_measured:
             done = Finished(fact, _NOWHERE)
             for meter in ways.meters:
@@ -210,21 +206,10 @@ class Telemetry:
             if total > before.get(stream, 0):
                 self.count(TelemetryLost(stream=stream, spans=total - before.get(stream, 0)))
 
-    # For Operation: where it all goes out. `start` gives identity, `embedding` says what is around.
+    # For Operation: `start` gives identity, `embedding` says what is around, `ways` where it goes.
 
-    def ended(self, work: Operation) -> None:
-        """Tell the sinks; what ended well and has no span, only those that want that, too."""
-        kind = type(work.given)
-        ways = self._ways.get(kind) or self._ways_of(kind)
-        for meter in ways.meters:
-            meter(work)
-        ordinary = work.handle is None and work.outcome == "ok"
-        if sinks := ways.ordinary if ordinary else ways.sinks:
-            done = work.finished()
-            for sink in sinks:
-                sink.emit(done)
-
-    def _ways_of(self, kind: type[Fact]) -> _Ways:
+    def ways_of(self, kind: type[Fact]) -> Ways:
+        """Where facts of this kind go; remembered in `ways`."""
         meters: list[Callable[[Measured], None]] = []
         sinks: list[Sink] = []
         for one in self._sinks:
@@ -237,11 +222,11 @@ class Telemetry:
         ordinary = [one for one in sinks if not (isinstance(one, Choosy) and one.passes_over(kind))]
         rule = RULES[kind]
         only = not sinks and rule.span is None and rule.event is None
-        ways = self._ways[kind] = _Ways(tuple(meters), tuple(sinks), tuple(ordinary), only)
+        ways = self.ways[kind] = Ways(tuple(meters), tuple(sinks), tuple(ordinary), only)
         return ways
 
 
-class _Ways(NamedTuple):
+class Ways(NamedTuple):
     """Where facts of one kind go, found once. `ordinary`: the sinks of work that ended well and has
     no span. `only_measured`: nothing of them is kept but a number, so that they have no place in a
     trace either."""

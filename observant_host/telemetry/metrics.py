@@ -52,7 +52,7 @@ class MetricSink:
         self.registry.register(self._scrape)
         ProcessCollector(registry=self.registry)
         self._renderer = Renderer(self.registry, self._scrape)
-        self._calls = CallSeries(self._children)
+        self._calls = CallSeries(self._children, self._probed)
         for reason in AUTH_FAILURES:
             self._children.series(_AUTH_FAILURES, reason)
         for code in EXPECTED_CODES:
@@ -77,7 +77,7 @@ class MetricSink:
         }
         self._meters: Final[dict[type[v.Fact], Callable[[Measured], None]]] = {
             v.RoutedCall: self._calls.call,
-            v.Request: self._request,
+            v.Request: self._calls.request,
             v.NorthboundRequest: self._calls.served,
             v.HttpAnswered: self._calls.answered,
         }
@@ -125,13 +125,10 @@ class MetricSink:
 
     # Facts
 
-    def _request(self, done: Measured) -> None:
-        self._calls.request(done)
-        given = done.given
-        if isinstance(given, v.Request) and given.purpose != "call":
-            fact = done.fact
-            if isinstance(fact, v.Request) and fact.probe_outcome is not None:
-                self._probe(fact, fact.probe_outcome, done)
+    def _probed(self, done: Measured) -> None:
+        fact = done.fact
+        if isinstance(fact, v.Request) and fact.probe_outcome is not None:
+            self._probe(fact, fact.probe_outcome, done)
 
     def _listen(self, fact: v.ListenOpen, done: Finished) -> None:
         error = done.error_type or ""

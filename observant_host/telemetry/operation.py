@@ -21,6 +21,7 @@ from observant_host.telemetry.rules import SpanEvent
 from observant_host.telemetry.vocabulary import Request, RoutedCall
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextvars import Token
     from types import TracebackType
 
@@ -60,13 +61,22 @@ class Operation:
     _noted: dict[str, object] | None = None
     _said = False
     _outer: Operation | None = None
-    _last_attempt: TraceContext | None = None
+    last_attempt: TraceContext | None = None
     _token: Token[Operation | None]
 
-    def __init__(self, telemetry: Telemetry, given: Fact, parent: TraceContext | None) -> None:
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        given: Fact,
+        *,
+        parent: TraceContext | None = None,
+        links: Sequence[Link] = (),
+    ) -> None:
         self._telemetry = telemetry
         self.given = given
         self.parent = parent
+        if links:
+            self.links = tuple(links)
 
     @property
     def fact(self) -> Fact:
@@ -117,24 +127,29 @@ class Operation:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.duration_ns = perf_counter_ns() - self._began
+        self.duration_ns = duration = perf_counter_ns() - self._began
         try:  # noqa: SIM105 - on the path of every call, twice: suppress() is an object and two calls
             ambient.reset(self._token)
         except ValueError:
             pass  # left in another context than it was entered in
         if error is not None:
             self._read(error)
-        outer = self._outer
-        if outer is not None:
+        of = type(self.given)
+        if (outer := self._outer) is not None:
             self._outer = None  # whoever keeps this one does not keep all that was around it
-            if type(self.given) is Request:
-                outer.held(self.context, self.duration_ns)
-        self._telemetry.ended(self)
-
-    def held(self, request: TraceContext, duration_ns: int) -> None:
-        """A request inside this operation is over."""
-        self.inner_ns += duration_ns
-        self._last_attempt = request
+            if of is Request:
+                outer.inner_ns += duration
+                outer.last_attempt = self.context
+        telemetry = self._telemetry
+        meters, sinks, ordinary, _ = telemetry.ways.get(of) or telemetry.ways_of(of)
+        for meter in meters:
+            meter(self)
+        if self.handle is None and self.outcome == "ok":
+            sinks = ordinary
+        if sinks:
+            done = self.finished()
+            for sink in sinks:
+                sink.emit(done)
 
     def not_ours(self, duration_ns: int) -> None:
         """Time inside this operation that is not our own work."""
@@ -148,7 +163,7 @@ class Operation:
 
     def retried(self, again: Request) -> tuple[Link, ...]:
         """What a further attempt of this call repeats; a round of input repeats nothing."""
-        last = self._last_attempt
+        last = self.last_attempt
         return (Link(last, "retry_of"),) if last is not None and again.round == 0 else ()
 
     def finished(self) -> Finished:

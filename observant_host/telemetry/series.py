@@ -58,27 +58,27 @@ class GaugeSeries:
 class HistogramSeries:
     """`bounds` ascending, without the infinite one."""
 
-    __slots__ = ("_bounds", "_counts", "_exemplars", "_sum")
+    __slots__ = ("_exemplars", "bounds", "counts", "sum")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
         self._exemplars: dict[int, tuple[TraceContext, float]] = {}
-        self._sum = 0.0
+        self.sum = 0.0
 
     def observe(self, value: float, context: TraceContext | None = None) -> None:
         """Add one value. The context becomes its bucket's exemplar if its trace is sampled."""
-        bucket = bisect_left(self._bounds, value)
-        self._counts[bucket] += 1
-        self._sum += value
+        bucket = bisect_left(self.bounds, value)
+        self.counts[bucket] += 1
+        self.sum += value
         if context is not None and context.sampled:
             self._exemplars[bucket] = (context, value)
 
     def collect(self, family: Family, name: str, labels: Labels) -> None:
         total = 0
-        for bucket, count in enumerate(self._counts):
+        for bucket, count in enumerate(self.counts):
             total += count
-            bound = str(float(self._bounds[bucket])) if bucket < len(self._bounds) else "+Inf"
+            bound = str(float(self.bounds[bucket])) if bucket < len(self.bounds) else "+Inf"
             family.add_sample(
                 name + "_bucket",
                 labels | {"le": bound},
@@ -86,25 +86,25 @@ class HistogramSeries:
                 exemplar=_exemplar(self._exemplars.get(bucket)),
             )
         family.add_sample(name + "_count", labels, total)
-        family.add_sample(name + "_sum", labels, self._sum)
+        family.add_sample(name + "_sum", labels, self.sum)
 
 
 class SummarySeries:
     """Count and sum."""
 
-    __slots__ = ("_count", "_sum")
+    __slots__ = ("count", "sum")
 
     def __init__(self) -> None:
-        self._count = 0
-        self._sum = 0.0
+        self.count = 0
+        self.sum = 0.0
 
     def observe(self, value: float) -> None:
-        self._count += 1
-        self._sum += value
+        self.count += 1
+        self.sum += value
 
     def collect(self, family: Family, name: str, labels: Labels) -> None:
-        family.add_sample(name + "_count", labels, self._count)
-        family.add_sample(name + "_sum", labels, self._sum)
+        family.add_sample(name + "_count", labels, self.count)
+        family.add_sample(name + "_sum", labels, self.sum)
 
 
 def _exemplar(seen: tuple[TraceContext, float] | None) -> Exemplar | None:
