@@ -23,17 +23,26 @@ class Background(Generic[T]):
 
     work(items) handles a batch and returns how many seconds later it wants to be called again
     even without new items (to retry what it kept), or None. It must not raise.
-    Ordinary items wait up to `delay_s` to be handled together; urgent ones do not wait, and are
-    handled before ordinary ones that came earlier. The queues have no bound of their own: whoever
-    puts knows what may be dropped, and reads `waiting`.
+    Ordinary items wait up to `delay_s` to be handled together, `batch` at once; where `eager`, only
+    until there are so many. Urgent ones do not wait, and are handled before ordinary ones that came
+    earlier. The queues have no bound of their own: whoever puts knows what may be dropped, and
+    reads `waiting`.
     """
 
     def __init__(
-        self, name: str, work: Callable[[list[T]], float | None], *, delay_s: float = 0.2
+        self,
+        name: str,
+        work: Callable[[list[T]], float | None],
+        *,
+        delay_s: float = 0.2,
+        batch: int = BATCH,
+        eager: bool = False,
     ) -> None:
         self._name = name
         self._work = work
         self._delay_s = delay_s
+        self._batch = batch
+        self._eager = eager
         self._queue: deque[T | _Marker] = deque()
         self._urgent: deque[T] = deque()
         self._wake = threading.Event()
@@ -52,7 +61,7 @@ class Background(Generic[T]):
         if self._closing:
             return
         (self._urgent if urgent else self._queue).append(item)
-        self._nudge(urgent=urgent)
+        self._nudge(urgent=urgent or (self._eager and len(self._queue) >= self._batch))
 
     async def flush(self) -> None:
         """Until everything put before this is worked on, as far as it can be."""
@@ -64,12 +73,12 @@ class Background(Generic[T]):
         self._nudge(urgent=True)
         await asyncio.wait({reached}, timeout=JOIN_S)
 
-    async def close(self) -> None:
-        """Work off what is left and end the thread. Idempotent."""
+    async def close(self, within_s: float = JOIN_S) -> None:
+        """Work off what is left, for so long, and end the thread. Idempotent."""
         self._closing = True
         if self._thread is not None and self._thread.is_alive():
             self._nudge(urgent=True)
-            await asyncio.to_thread(self._thread.join, JOIN_S)
+            await asyncio.to_thread(self._thread.join, within_s)
 
     def _nudge(self, *, urgent: bool) -> None:
         if self._thread is None:
@@ -77,7 +86,7 @@ class Background(Generic[T]):
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                     self._thread.start()
-        if urgent:
+        if urgent and not self._hurry.is_set():
             self._hurry.set()
         if not self._wake.is_set():
             self._wake.set()
@@ -106,9 +115,9 @@ class Background(Generic[T]):
     def _take(self) -> tuple[list[T], list[_Marker]]:
         items: list[T] = []
         markers: list[_Marker] = []
-        while self._urgent and len(items) < BATCH:
+        while self._urgent and len(items) < self._batch:
             items.append(self._urgent.popleft())
-        while self._queue and len(items) < BATCH:
+        while self._queue and len(items) < self._batch:
             item = self._queue.popleft()
             if isinstance(item, _Marker):
                 markers.append(item)

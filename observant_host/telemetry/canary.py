@@ -15,7 +15,6 @@ from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.otlp_json import OtlpJson
 from observant_host.telemetry.recorder import Recorder
-from observant_host.telemetry.spans import SpanSink
 from observant_host.telemetry.vocabulary import HostLifecycle
 
 if TYPE_CHECKING:
@@ -72,13 +71,12 @@ async def _exported(settings: TelemetrySettings, version: str) -> str:
     if (problem := export.suspicious(settings.otlp_endpoint)) is not None:
         return problem
     with _complaints() as said:
+        who = setup.resource(version=version, instance="doctor")
+        endpoint = settings.otlp_endpoint
         made = export.Export(
-            resource=setup.resource(version=version, instance="doctor"),
-            sample_ratio=settings.sample_ratio,
-            exporter=export.otlp_exporter(settings.otlp_endpoint),
+            export.otlp_sender(endpoint, resource=who, version=version, masker=Masker())
         )
-        spans = SpanSink(cleaner=Cleaner(Masker()), version=version, provider=made.provider)
-        telemetry = Telemetry(starter=spans, sinks=[spans], closing=[made])
+        telemetry = Telemetry(starter=OwnIds(), sinks=[made], closing=[made])
         telemetry.count(CANARY)
         await telemetry.close()
         if made.counts["exported"]:

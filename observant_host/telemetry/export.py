@@ -1,47 +1,37 @@
-"""The command line's own OpenTelemetry SDK: OTLP over HTTP, with every loss counted.
+"""The command line's own export of spans: OTLP over HTTP, with every loss counted.
 
-Imported only there: a library uses the API and the embedding program's provider.
+Imported only there: a library uses the API and the embedding program's provider. No object of the
+SDK is made for a span here: two of them cost more than all else that a call costs, and what they
+would hold is known when an operation ends.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import (
-    ALWAYS_ON,
-    ParentBased,
-    Sampler,
-    SamplingResult,
-    TraceIdRatioBased,
-)
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from observant_host.telemetry.rules import DECISION_SPANS
+from observant_host.telemetry.background import Background
+from observant_host.telemetry.masking import Cleaner
+from observant_host.telemetry.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from opentelemetry.context import Context
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.trace import Link, SpanKind
-    from opentelemetry.trace.span import TraceState
-    from opentelemetry.util.types import Attributes
-
+    from observant_host.telemetry.finished import Finished
+    from observant_host.telemetry.masking import Masker
+    from observant_host.telemetry.otlp_proto import OtlpProto
     from observant_host.telemetry.rules import Value
+    from observant_host.telemetry.vocabulary import Fact
 
 BATCH: Final = 64
-"""Spans a request: the encoder holds the GIL for each batch, and larger ones are the host's p99."""
+"""Spans a request: encoding holds the GIL for each batch, and larger ones are the host's p99."""
 QUEUE: Final = 2048
-"""Spans waiting for the exporter; when full the SDK drops the oldest, which is counted here."""
-DELAY_MS: Final = 1000
-TEXT_LIMIT: Final = 1024
+"""Spans waiting for the thread; when it is full, later ones are dropped and counted."""
+DELAY_S: Final = 1.0
 CLOSE_S: Final = 5.0
 """How long the end of the host waits for a collector; the SDK's own retries go on for longer."""
 CLOSE_DOWN_S: Final = 1.0
@@ -106,160 +96,113 @@ def _first(names: Sequence[str]) -> str | None:
 
 
 class Export:
-    """A provider whose spans go to `exporter`, and the counts of what became of them."""
+    """The sink named "span" of the command line: what is sampled goes to a collector, by a thread
+    of its own; what becomes of it is counted."""
 
-    def __init__(
-        self,
-        *,
-        resource: Mapping[str, Value],
-        sample_ratio: float,
-        exporter: SpanExporter,
-    ) -> None:
-        self._counting = CountingExporter(exporter)
-        self._batches = BatchSpanProcessor(
-            self._counting,
-            max_queue_size=QUEUE,
-            schedule_delay_millis=DELAY_MS,
-            max_export_batch_size=BATCH,
-        )
-        self.provider = TracerProvider(
-            sampler=KeepDecisions(sample_ratio),
-            resource=Resource.create(dict(resource)),
-            span_limits=SpanLimits(
-                max_span_attribute_length=TEXT_LIMIT, max_attribute_length=2 * TEXT_LIMIT
-            ),
-            shutdown_on_exit=False,
-        )
-        self.provider.add_span_processor(_Ended(self._counting))
-        self.provider.add_span_processor(self._batches)
-        self._closed = False
+    name: Final = "span"
 
-    @property
-    def up(self) -> bool:
-        return self._counting.up
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._thread: Background[Finished] = Background(
+            "observant-host spans", self._work, delay_s=DELAY_S, batch=BATCH, eager=True
+        )
+        self._ended = 0
+        self._exported = 0
+        self._failed = 0
+        self._dropped = 0
+        self._closed = self._over = False
+        self.up = True
 
     @property
     def counts(self) -> dict[str, int]:
         """Spans by result: exported, failed, dropped."""
-        return self._counting.counts()
+        return {"exported": self._exported, "failed": self._failed, "dropped": self._dropped}
+
+    def wants(self, kind: type[Fact]) -> bool:
+        return RULES[kind].span is not None
+
+    def emit(self, done: Finished) -> None:
+        if not done.context.sampled or self._closed:
+            return
+        self._ended += 1
+        if self._thread.waiting >= QUEUE:
+            self._dropped += 1
+            return
+        self._thread.put(done)
 
     async def flush(self) -> None:
         """Until what is waiting is sent; not while the collector takes nothing."""
         if self.up:
-            await _bounded("flush of spans", self._batches.force_flush, CLOSE_S)
+            await self._thread.flush()
 
     async def close(self) -> None:
-        """Send what is waiting, for CLOSE_S at the most; what is left then counts as dropped."""
+        """Send what is waiting, for CLOSE_S at the most; what was neither sent nor refused by then
+        is lost, a request on its way too."""
         if not self._closed:
             self._closed = True
-            within_s = CLOSE_S if self.up else CLOSE_DOWN_S
-            await _bounded("end of spans", self.provider.shutdown, within_s)
-            self._counting.over()
+            await self._thread.close(CLOSE_S if self.up else CLOSE_DOWN_S)
+            self._over = True
+            self._dropped = max(0, self._ended - self._exported - self._failed)
+            self._sender.shutdown()
 
-
-async def _bounded(name: str, act: Callable[[], object], within_s: float) -> None:
-    """The SDK ignores its own timeouts and may block for half a minute: in a daemon thread, so that
-    neither the loop nor the end of the process waits for it."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def tell() -> None:
-        if not done.done():
-            done.set_result(None)
-
-    def run() -> None:
+    def _work(self, items: list[Finished]) -> None:
+        if not items:
+            return
         try:
-            act()
-        finally:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(tell)
+            sent, taken = self._sender.send(items)
+        except Exception:  # noqa: BLE001 - whatever it is, the next batch is tried
+            sent, taken = 0, False
+        if not self._over:
+            self.up = taken
+            self._exported += sent
+            self._failed += len(items) - sent
 
-    threading.Thread(target=run, name=f"observant-host {name}", daemon=True).start()
-    await asyncio.wait({done}, timeout=within_s)
+
+class Sender(Protocol):
+    """How a batch of spans gets to a collector. Blocks; for one thread."""
+
+    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
+        """How many of them arrived, and whether the collector takes any. May raise."""
+
+    def shutdown(self) -> None:
+        """No more is sent: what is being sent may be given up."""
 
 
-class CountingExporter(SpanExporter):
-    """Counts what the batch processor does not tell: failures, and spans dropped unseen."""
+class OtlpSender:
+    """The official exporter, given requests that our own encoder made; it knows the standard
+    variables, TLS, compression, and when to try again."""
 
-    def __init__(self, exporter: SpanExporter) -> None:
+    def __init__(self, exporter: SpanExporter, encoder: OtlpProto) -> None:
         self._exporter = exporter
-        self._ended = 0
-        self._taken = 0
-        self._exported = 0
-        self._failed = 0
-        self._dropped = 0
-        self._over = False
-        self.up = True
+        self._encoder = encoder
+        client = getattr(exporter, "_client", None)
+        self._post: Callable[[bytes], Any] | None = getattr(client, "export", None)
 
-    def ended(self) -> None:
-        self._ended += 1
-
-    def over(self) -> None:
-        """No more is sent: what was neither sent nor refused is lost, a request on its way too."""
-        self._over = True
-        self._dropped = max(0, self._ended - self._exported - self._failed)
-
-    def counts(self) -> dict[str, int]:
-        waiting = self._ended - self._taken - self._dropped
-        if waiting > QUEUE and not self._over:
-            self._dropped += waiting - QUEUE
-        return {"exported": self._exported, "failed": self._failed, "dropped": self._dropped}
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.counts()
-        self._taken += len(spans)
-        try:
-            result = self._exporter.export(spans)
-        except Exception:  # noqa: BLE001 - the SDK would log it and forget the batch
-            result = SpanExportResult.FAILURE
-        if self._over:
-            return result
-        self.up = result is SpanExportResult.SUCCESS
-        if self.up:
-            self._exported += len(spans)
-        else:
-            self._failed += len(spans)
-        return result
+    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
+        if self._post is None:  # an exporter of another version, which only takes the SDK's objects
+            objects = [self._encoder.readable(done) for done in spans]
+            taken = self._exporter.export(objects) is SpanExportResult.SUCCESS
+            return len(objects) if taken else 0, taken
+        encoded = []
+        for done in spans:
+            with contextlib.suppress(Exception):  # one that cannot be encoded is counted as failed
+                encoded.append(self._encoder.span(done))
+        taken = bool(self._post(self._encoder.request(encoded)).success)
+        return len(encoded) if taken else 0, taken
 
     def shutdown(self) -> None:
         self._exporter.shutdown()
 
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self._exporter.force_flush(timeout_millis)
 
+def otlp_sender(
+    endpoint: str | None, *, resource: Mapping[str, Value], version: str, masker: Masker
+) -> OtlpSender:
+    """To `endpoint`, a base URL as in OTEL_EXPORTER_OTLP_ENDPOINT; None: where the standard
+    variables say."""
+    from observant_host.telemetry.otlp_proto import OtlpProto
 
-class _Ended(SpanProcessor):
-    def __init__(self, counting: CountingExporter) -> None:
-        self._counting = counting
-
-    def on_end(self, span: ReadableSpan) -> None:
-        context = span.context
-        if context is not None and context.trace_flags.sampled:
-            self._counting.ended()
-
-
-class KeepDecisions(Sampler):
-    """Every decision, and what belongs to it; of other traces the given share."""
-
-    def __init__(self, ratio: float) -> None:
-        self._share = ParentBased(TraceIdRatioBased(max(0.0, min(1.0, ratio))))
-        self._ratio = ratio
-
-    def should_sample(
-        self,
-        parent_context: Context | None,
-        trace_id: int,
-        name: str,
-        kind: SpanKind | None = None,
-        attributes: Attributes = None,
-        links: Sequence[Link] | None = None,
-        trace_state: TraceState | None = None,
-    ) -> SamplingResult:
-        sampler: Sampler = ALWAYS_ON if name in DECISION_SPANS else self._share
-        return sampler.should_sample(parent_context, trace_id, name, kind, attributes, links)
-
-    def get_description(self) -> str:
-        return f"KeepDecisions({self._ratio:g})"
+    encoder = OtlpProto(resource, version=version, cleaner=Cleaner(masker))
+    return OtlpSender(otlp_exporter(endpoint), encoder)
 
 
 def otlp_exporter(endpoint: str | None) -> SpanExporter:

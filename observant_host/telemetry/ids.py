@@ -14,12 +14,16 @@ _LOW_64: Final = (1 << 64) - 1
 
 
 class OwnIds:
-    """A Starter without a library. `ratio` is the share of new traces that is marked sampled.
+    """A Starter without a library. `ratio` is the share of new traces that is marked sampled,
+    as the SDK's ratio sampler does it; decisions, and what belongs to them, are always, with
+    `decisions` (default: where anything is).
 
-    It marks what it gave as the `origin`."""
+    It marks what it gave as the `origin`.
+    """
 
-    def __init__(self, *, ratio: float = 1.0) -> None:
+    def __init__(self, *, ratio: float = 1.0, decisions: bool | None = None) -> None:
         self._bound = round(max(0.0, min(1.0, ratio)) * (_LOW_64 + 1))
+        self._decisions = self._bound > 0 if decisions is None else decisions
 
     def start(
         self,
@@ -42,4 +46,4 @@ class OwnIds:
         return None
 
     def _kept(self, fact: Fact) -> bool:
-        return self._bound > 0 and type(fact) in KEPT
+        return self._decisions and type(fact) in KEPT

@@ -44,7 +44,7 @@ def build(
 ) -> Telemetry:
     """The sinks that `settings` ask for.
 
-    configure_sdk: True for the command line (our own OpenTelemetry SDK where an endpoint is
+    configure_sdk: True for the command line (spans exported by ourselves where an endpoint is
     configured, log lines on stderr); False for a library (the embedding program's provider and
     its `logging`).
     state_dir: where the record is written; nothing is written without it or with `record` False.
@@ -92,6 +92,7 @@ class _Parts:
             level=self._settings.log_level,
             render=render,
             service=str(self._resource["service.name"]),
+            heard=None if to_stderr else log_lines.is_heard,
         )
         if to_stderr:
             logs.take_over_library_logs(self._logs)
@@ -118,21 +119,19 @@ class _Parts:
         return OtlpJson(self._resource, version=self._version, cleaner=Cleaner(self._masker))
 
     def add_spans(self, *, configure_sdk: bool) -> None:
-        from observant_host.telemetry.spans import SpanSink
-
-        ratio = self._settings.sample_ratio if self._recorder is not None else 0.0
-        own = OwnIds(ratio=ratio)
         if configure_sdk:
             self._export = self._configured_export()
-        if configure_sdk and self._export is None:
+        kept = self._recorder is not None or self._export is not None
+        ratio = self._settings.sample_ratio if kept else 0.0
+        own = OwnIds(ratio=ratio, decisions=True if self._export is not None else None)
+        if configure_sdk:
             self._starter = own
+            if self._export is not None:
+                self._sinks["span"] = self._export
             return
-        spans = SpanSink(
-            cleaner=Cleaner(self._masker),
-            version=self._version,
-            provider=self._export.provider if self._export is not None else None,
-            fallback=own,
-        )
+        from observant_host.telemetry.spans import SpanSink
+
+        spans = SpanSink(cleaner=Cleaner(self._masker), version=self._version, fallback=own)
         self._starter = spans
         self._sinks["span"] = spans
 
@@ -147,11 +146,10 @@ class _Parts:
             return None
         if (warning := export.suspicious(endpoint)) is not None:
             self._notice("otlp_endpoint_suspicious", detail=warning)
-        return export.Export(
-            resource=self._resource,
-            sample_ratio=self._settings.sample_ratio,
-            exporter=export.otlp_exporter(endpoint),
+        sender = export.otlp_sender(
+            endpoint, resource=self._resource, version=self._version, masker=self._masker
         )
+        return export.Export(sender)
 
     def telemetry(self) -> Telemetry:
         from observant_host.telemetry.flight import FlightRecorder

@@ -21,7 +21,7 @@ from observant_host.telemetry.rules import KEPT, RULES, events_of, is_error, spa
 from observant_host.telemetry.shapes import Shapes, own_attributes, repeating_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from opentelemetry.trace import Span, TracerProvider
     from opentelemetry.util.types import AttributeValue
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.vocabulary import Fact
 
-_KINDS: Final = {
+KINDS: Final = {
     "internal": SpanKind.INTERNAL,
     "client": SpanKind.CLIENT,
     "server": SpanKind.SERVER,
@@ -85,8 +85,8 @@ class SpanSink:
             span = self._tracer.start_span(
                 span_name(fact),
                 _ROOT if parent is None else self._context_of(parent),
-                _KINDS[RULES[kind].kind],
-                links=[_link(link) for link in links] if links else None,
+                KINDS[RULES[kind].kind],
+                links=[link_of(link) for link in links] if links else None,
                 start_time=start_ns,
                 record_exception=False,
                 set_status_on_exception=False,
@@ -119,7 +119,7 @@ class SpanSink:
             span.update_name(shape.name)
         span.set_attributes(shape.attributes | own_attributes(done, self._clean))
         for event in (*done.events, *events_of(done.fact, done.start_ns)):
-            span.add_event(event.name, self._cleaned(event.attributes), event.time_ns)
+            span.add_event(event.name, cleaned(event.attributes, self._clean), event.time_ns)
         if shape.error:
             span.set_status(_ERROR)
         span.end(done.start_ns + done.duration_ns)
@@ -127,26 +127,29 @@ class SpanSink:
     def _shape(self, done: Finished) -> _Shape:
         return _Shape(
             None if done.rule.span else done.name,
-            self._cleaned(repeating_attributes(done)),
+            cleaned(repeating_attributes(done), self._clean),
             is_error(done.fact, done.outcome),
         )
-
-    def _cleaned(self, attributes: Mapping[str, Value]) -> dict[str, AttributeValue]:
-        clean = self._clean
-        return {
-            key: clean(value)
-            if type(value) is str
-            else [clean(one) for one in value]
-            if isinstance(value, list)
-            else value
-            for key, value in attributes.items()
-        }
 
     def _context_of(self, parent: TraceContext) -> Context:
         origin = parent.origin
         if origin is None or origin is self._own:
-            origin = NonRecordingSpan(_span_context(parent))
+            origin = NonRecordingSpan(span_context(parent))
         return trace.set_span_in_context(cast("Span", origin), _ROOT)
+
+
+def cleaned(
+    attributes: Mapping[str, Value], clean: Callable[[str], str]
+) -> dict[str, AttributeValue]:
+    """What may leave."""
+    return {
+        key: clean(value)
+        if type(value) is str
+        else [clean(one) for one in value]
+        if isinstance(value, list | tuple)
+        else value
+        for key, value in attributes.items()
+    }
 
 
 def _seen(span: Span, given: SpanContext) -> TraceContext:
@@ -154,7 +157,7 @@ def _seen(span: Span, given: SpanContext) -> TraceContext:
     return TraceContext(given.trace_id, given.span_id, given.trace_flags.sampled, state, span)
 
 
-def _span_context(context: TraceContext) -> SpanContext:
+def span_context(context: TraceContext) -> SpanContext:
     return SpanContext(
         context.trace_id,
         context.span_id,
@@ -166,5 +169,5 @@ def _span_context(context: TraceContext) -> SpanContext:
     )
 
 
-def _link(link: Link) -> trace.Link:
-    return trace.Link(_span_context(link.context), {"observant_host.link.type": link.type})
+def link_of(link: Link) -> trace.Link:
+    return trace.Link(span_context(link.context), {"observant_host.link.type": link.type})

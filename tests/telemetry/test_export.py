@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from observant_host.telemetry import export
 from observant_host.telemetry.facade import Telemetry
-from observant_host.telemetry.masking import Cleaner, Masker
-from observant_host.telemetry.spans import SpanSink
+from observant_host.telemetry.ids import OwnIds
+from observant_host.telemetry.masking import Masker
 from observant_host.telemetry.vocabulary import HostLifecycle, Request, TelemetryLost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from email.message import Message
-
-    from opentelemetry.sdk.trace import ReadableSpan
 
     from observant_host.telemetry.finished import Finished
     from observant_host.telemetry.vocabulary import Fact
@@ -77,16 +74,19 @@ def collector() -> Iterator[Collector]:
     made.close()
 
 
-def make(exporter: SpanExporter, *, ratio: float = 1.0) -> tuple[Telemetry, export.Export]:
-    made = export.Export(
-        resource={"service.name": "observant-host"}, sample_ratio=ratio, exporter=exporter
-    )
-    sink = SpanSink(cleaner=Cleaner(Masker()), provider=made.provider)
-    return Telemetry(starter=sink, sinks=[sink], closing=[made]), made
+def make(sender: export.Sender, *, ratio: float = 1.0) -> tuple[Telemetry, export.Export]:
+    made = export.Export(sender)
+    ids = OwnIds(ratio=ratio, decisions=True)
+    return Telemetry(starter=ids, sinks=[made], closing=[made]), made
+
+
+def sender(endpoint: str | None) -> export.OtlpSender:
+    who = {"service.name": "observant-host"}
+    return export.otlp_sender(endpoint, resource=who, version="1", masker=Masker())
 
 
 async def test_spans_arrive_in_small_batches_and_are_counted(collector: Collector) -> None:
-    telemetry, made = make(export.otlp_exporter(collector.url))
+    telemetry, made = make(sender(collector.url))
     for _ in range(100):
         telemetry.count(REQUEST)
     await telemetry.flush()
@@ -106,7 +106,7 @@ async def test_spans_arrive_in_small_batches_and_are_counted(collector: Collecto
 
 async def test_a_collector_that_refuses_is_counted_as_failed(collector: Collector) -> None:
     collector.status = 400
-    telemetry, made = make(export.otlp_exporter(collector.url + "/v1/traces"))
+    telemetry, made = make(sender(collector.url + "/v1/traces"))
     telemetry.count(REQUEST)
     await telemetry.flush()
     assert made.counts == {"exported": 0, "failed": 1, "dropped": 0}
@@ -115,7 +115,7 @@ async def test_a_collector_that_refuses_is_counted_as_failed(collector: Collecto
 
 
 async def test_sampling_touches_traffic_and_never_decisions(collector: Collector) -> None:
-    telemetry, _ = make(export.otlp_exporter(collector.url), ratio=0.0)
+    telemetry, _ = make(sender(collector.url), ratio=0.0)
     telemetry.count(REQUEST)
     telemetry.count(HostLifecycle(what="published"))
     await telemetry.flush()
@@ -123,18 +123,23 @@ async def test_sampling_touches_traffic_and_never_decisions(collector: Collector
     await telemetry.close()
 
 
-class Stuck(SpanExporter):
+class Stuck:
+    """A way to a collector that takes requests and does not answer."""
+
     def __init__(self) -> None:
         self.release = threading.Event()
         self.entered = threading.Event()
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
         self.entered.set()
         self.release.wait(30)
-        return SpanExportResult.SUCCESS
+        return len(spans), True
+
+    def shutdown(self) -> None:
+        pass
 
 
-async def test_spans_that_a_stuck_collector_makes_the_sdk_drop_are_counted_exactly() -> None:
+async def test_spans_that_a_stuck_collector_leaves_no_room_for_are_counted_exactly() -> None:
     exporter = Stuck()
     telemetry, made = make(exporter)
     for _ in range(export.BATCH):
@@ -155,11 +160,10 @@ async def test_the_end_does_not_wait_for_a_stuck_collector_and_counts_what_is_lo
     monkeypatch.setattr(export, "CLOSE_S", 0.1)
     exporter = Stuck()
     sink = Told()
-    _, made = make(exporter)
-    spans = SpanSink(cleaner=Cleaner(Masker()), provider=made.provider)
+    made = export.Export(exporter)
     telemetry = Telemetry(
-        starter=spans,
-        sinks=[spans, sink],
+        starter=OwnIds(),
+        sinks=[made, sink],
         closing=[made],
         losses=lambda: {"otlp": made.counts["dropped"] + made.counts["failed"]},
     )
@@ -175,7 +179,7 @@ async def test_the_end_does_not_wait_for_a_stuck_collector_and_counts_what_is_lo
 
 async def test_nothing_waits_for_a_collector_that_takes_nothing(collector: Collector) -> None:
     collector.status = 400
-    telemetry, made = make(export.otlp_exporter(collector.url))
+    telemetry, made = make(sender(collector.url))
     telemetry.count(REQUEST)
     await telemetry.flush()
     assert not made.up
@@ -202,8 +206,8 @@ class Told:
         self.facts.append(done.fact)
 
 
-class Raising(SpanExporter):
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+class Raising(Stuck):
+    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
         raise OSError("no route")
 
 
@@ -281,7 +285,7 @@ async def test_the_standard_variables_reach_the_request(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=blue")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
-    telemetry, _ = make(export.otlp_exporter(None))
+    telemetry, _ = make(sender(None))
     telemetry.count(REQUEST)
     await telemetry.flush()
     await telemetry.close()

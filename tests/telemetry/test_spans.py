@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
 from opentelemetry.trace import SpanKind, StatusCode
 
 from observant_host.errors import RpcError
-from observant_host.telemetry.export import KeepDecisions
 from observant_host.telemetry.facade import Link, Telemetry, TraceContext
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
+from observant_host.telemetry.rules import DECISION_SPANS
 from observant_host.telemetry.spans import SpanSink
 from observant_host.telemetry.vocabulary import (
     EraDecide,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.trace.sampling import Sampler
+    from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
 
 CALL = RoutedCall(name="a/search", method="tools/call", peer="a", local_name="search")
 REQUEST = Request(peer="a", method="tools/call", era="modern", target="search", request_id=7)
@@ -167,8 +167,20 @@ def test_under_an_unsampled_parent_no_span_is_made_but_ids_go_on() -> None:
     assert not tracing.spans()
 
 
-def test_decisions_are_kept_whatever_the_ratio_also_inside_an_unsampled_call() -> None:
-    tracing = Tracing(KeepDecisions(0.0))
+class KeepDecisions(ParentBased):
+    """What an embedding program may do to have every decision and no traffic."""
+
+    def __init__(self) -> None:
+        super().__init__(ALWAYS_OFF)
+
+    def should_sample(self, context: Any, trace_id: int, name: str, *rest: Any) -> SamplingResult:
+        if name in DECISION_SPANS:
+            return ALWAYS_ON.should_sample(context, trace_id, name, *rest)
+        return super().should_sample(context, trace_id, name, *rest)
+
+
+def test_decisions_are_asked_of_the_sampler_also_inside_an_unsampled_call() -> None:
+    tracing = Tracing(KeepDecisions())
     decide = EraDecide(peer="a", generation=1, trigger="reprobe", previous="modern")
     probe = Request(peer="a", method="server/discover", era="unknown")
     start = PeerStart(peer="a", generation=1, trigger="boot", transport="stdio")
