@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-import tests.bench.__main__ as command
-from tests.bench import running
+from tests.bench import command, running
 from tests.bench.cases import Case, ProgramError
 from tests.bench.targets import ALL
 from tests.bench.venvs import NoIndexError
