@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 RATES = (500, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 6000, 8000, 10_000, 12_000)
 STEP_S = 2.0
 ADDED_P99_MS = 5.0
+TRIES = 2
+"""What else the machine does may spoil one."""
 KEPT_UP = 0.97
 """Of the calls that were due: an endpoint that answers fewer is over its capacity."""
 CONNECTIONS = 256
@@ -48,19 +50,30 @@ def _rate(own: Cases, way: str) -> dict[str, float]:
         gateway.measured(subject, calls=2000)
         found: dict[str, float] = {}
         for rate in RATES:
-            base, through = own.paced(direct, rate, STEP_S), own.paced(subject, rate, STEP_S)
-            added = through["p99_ms"] - base["p99_ms"]
-            if added > ADDED_P99_MS or through["calls_s"] < KEPT_UP * rate:
+            tried = (_step(own, direct, subject, rate) for _ in range(TRIES))
+            step = next((one for one in tried if one is not None), None)
+            if step is None:
                 break
-            cores = through["cpu_us"] * rate / 1e6
-            found = {"rate": rate, "added_p99_ms": added, "cores": cores}
-            found["calls_s_core"] = rate / max(cores, 0.01)
+            found = step
         if not found:
             return {"rate": 0.0}
         twice = own.paced(subject, 2 * found["rate"], STEP_S, connections=CONNECTIONS)
         after = own.paced(subject, found["rate"] / 2, STEP_S)
     over = {f"twice_{name}": twice[name] for name in ("p50_ms", "p99_ms", "calls_s", "refused")}
     return {**found, **over, "after_p99_ms": after["p99_ms"]}
+
+
+def _step(
+    own: Cases, direct: gateway.Subject, subject: gateway.Subject, rate: float
+) -> dict[str, float] | None:
+    """Figures at this rate; None where it is too much."""
+    base, through = own.paced(direct, rate, STEP_S), own.paced(subject, rate, STEP_S)
+    added = through["p99_ms"] - base["p99_ms"]
+    if added > ADDED_P99_MS or through["calls_s"] < KEPT_UP * rate:
+        return None
+    cores = through["cpu_us"] * rate / 1e6
+    figures = {"rate": rate, "added_p99_ms": added, "cores": cores}
+    return {**figures, "calls_s_core": rate / max(cores, 0.01)}
 
 
 def _start(way: str) -> dict[str, float]:

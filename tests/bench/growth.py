@@ -17,7 +17,7 @@ CALLS = {"bare": 5000, "metrics": 2500, "on": 1500}
 """At each number in flight; a quarter of it where each call waits for its own answer."""
 SERVERS = (1, 50, 200)
 IDLE_S = 4
-SERIES = {"1k": 10, "10k": 100, "30k": 300}
+SERIES = {"1k": 10, "10k": 100, "30k": 440}
 """About so many series to how many servers of twenty tools have them."""
 ROUNDS = 3
 """A curve shows what it has to with few rounds."""
