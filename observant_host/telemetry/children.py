@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client.core import Metric as Family
-
 from observant_host.telemetry.metric_list import METRICS, OTHER, SNAPSHOT
 from observant_host.telemetry.series import (
     CounterSeries,
@@ -16,6 +14,8 @@ from observant_host.telemetry.series import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from prometheus_client.core import Metric as Family
 
     from observant_host.telemetry.metric_list import Metric
 
@@ -59,6 +59,8 @@ class Children:
             del self._asked[key]
 
     def collect(self) -> Iterator[Family]:
+        from observant_host.telemetry.families import Family
+
         for name, series in self._series.items():
             metric = METRICS[name]
             base = name.removesuffix("_total") if metric.kind == "counter" else name

@@ -9,8 +9,6 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client import CollectorRegistry, ProcessCollector
-
 from observant_host.telemetry import vocabulary as v
 from observant_host.telemetry.call_series import CallSeries
 from observant_host.telemetry.children import Children
@@ -45,13 +43,9 @@ class MetricSink:
     name: Final = "metric"
 
     def __init__(self, *, version: str = "", report: Callable[[], SelfReport] = SelfReport) -> None:
-        self.registry = CollectorRegistry()
         self._children = Children()
         self._scrape = ScrapeCollector(report)
-        self.registry.register(self._children)
-        self.registry.register(self._scrape)
-        ProcessCollector(registry=self.registry)
-        self._renderer = Renderer(self.registry, self._scrape)
+        self._renderer = Renderer(self._scrape, self._children)
         self._calls = CallSeries(self._children, self._probed)
         for reason in AUTH_FAILURES:
             self._children.series(_AUTH_FAILURES, reason)

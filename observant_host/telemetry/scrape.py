@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from observant_host.decisions.terms import PeerState
 from observant_host.telemetry.metric_list import METRICS, PREFIX, SNAPSHOT
@@ -137,6 +136,8 @@ class ScrapeCollector:
 
 
 def _family(name: str, samples: Sequence[tuple[tuple[str, ...], float]]) -> Family:
+    from observant_host.telemetry.families import CounterMetricFamily, GaugeMetricFamily
+
     metric = METRICS[name]
     make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
     family = make(name, metric.help, labels=metric.labels)

@@ -11,10 +11,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from prometheus_client.samples import Exemplar
-
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
+    from prometheus_client.samples import Exemplar
 
     from observant_host.telemetry.propagation import TraceContext
 
@@ -112,4 +111,6 @@ def _exemplar(seen: tuple[TraceContext, float] | None) -> Exemplar | None:
     if seen is None:
         return None
     context, value = seen
+    from observant_host.telemetry.families import Exemplar
+
     return Exemplar({"trace_id": context.trace_hex, "span_id": context.span_hex}, value)

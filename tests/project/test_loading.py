@@ -25,10 +25,11 @@ UNUSED = (
     "observant_host.service.app",
     "opentelemetry.exporter",
     "opentelemetry.sdk",
+    "prometheus_client",  # renders a scrape
     "rich",
     "structlog",
 )
-AT_RUN = ("prometheus_client", "opentelemetry")
+AT_RUN = ("opentelemetry",)
 IMPORT = "from observant_host import Host, HttpServer, StdioServer"
 RUN = """
 import asyncio
