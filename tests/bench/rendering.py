@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.bench.judging import judge
 from tests.bench.samples import best
-from tests.bench.targets import CALLS, COLUMNS, REST
+from tests.bench.targets import CALLS, COLUMNS, GROWTH, REST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.bench.judging import Verdict
     from tests.bench.machine import Machine
     from tests.bench.samples import Sample
+    from tests.bench.targets import Target
 
 NONE = "–"
 MARKS = {"met": "met", "missed": "**missed**", "not measured": "not measured"}
@@ -52,10 +53,12 @@ def calls_table(samples: Sequence[Sample]) -> str:
     return "\n".join(lines)
 
 
-def rest_table(samples: Sequence[Sample]) -> str:
+def table(targets: Iterable[Target], samples: Sequence[Sample]) -> str:
+    """A row for each."""
     lines = [_line("work", "against", "measured (target)"), _line(*["---"] * 3)]
     lines += [
-        _line(target.work, target.against or NONE, cell(judge(target, samples))) for target in REST
+        _line(target.work, target.against or NONE, cell(judge(target, samples)))
+        for target in targets
     ]
     return "\n".join(lines)
 
@@ -90,7 +93,8 @@ def document(machine: Machine, at: str, samples: Sequence[Sample], plots: Iterab
         machine_lines(machine, at, samples),
         LEGEND,
         calls_table(samples),
-        rest_table(samples),
+        table(REST, samples),
+        table(GROWTH, samples),
         *(f"![{name.removesuffix('.svg')}]({name})" for name in plots),
         "## Best of each figure",
         *(figures_table(samples, case) for case in dict.fromkeys(one.case for one in samples)),

@@ -239,4 +239,51 @@ REST: tuple[Target, ...] = (
     *_catalogue("look a name up", "a dict", ("lookup_ns", "dict_lookup_ns"), 3),
 )
 
-ALL = (*CALLS, *REST)
+LINEAR = 1.25
+"""What grows in proportion costs the same for each; a quarter is for noise."""
+
+
+def _linear(work: str, case: str, ways: tuple[str, str], figures: tuple[str, str]) -> Target:
+    """The many, of the first way and figure, beside the fewer of the second."""
+    return Target(
+        work=work,
+        against="the same with fewer",
+        case=case,
+        way=ways[0],
+        figure=figures[0],
+        base=ways[1],
+        base_figure=figures[1],
+        how="ratio",
+        limit=LINEAR,
+    )
+
+
+IN_FLIGHT = ("cpu_us@256", "cpu_us@16")
+GROWTH: tuple[Target, ...] = (
+    _linear(
+        "CPU per stdio call, metrics only: 256 in flight, not 16",
+        "growth-calls",
+        ("metrics", "metrics"),
+        IN_FLIGHT,
+    ),
+    _linear(
+        "CPU per stdio call, fully on: 256 in flight, not 16",
+        "growth-calls",
+        ("on", "on"),
+        IN_FLIGHT,
+    ),
+    _linear(
+        "memory for each idle server: 200 servers, not 50",
+        "growth-servers",
+        ("200", "50"),
+        ("kib_each", "kib_each"),
+    ),
+    _linear(
+        "time of a scrape for each series: 30k, not 10k",
+        "growth-scrape",
+        ("30k", "10k"),
+        ("us_each", "us_each"),
+    ),
+)
+
+ALL = (*CALLS, *REST, *GROWTH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import cases, gate, limits
+from tests.bench import cases, gate, growth, limits
 from tests.bench.judging import judge
 from tests.bench.limits import Limit, broken
 from tests.bench.samples import ENOUGH_ROUNDS, Sample, best, noisy, of, rotated, rounded
@@ -105,8 +105,10 @@ def test_figures_keep_four_digits() -> None:
 
 
 def test_every_target_is_of_a_case_and_of_ways_that_are_run() -> None:
-    known = cases.Cases({}).all()
+    own = cases.Cases({})
+    known = own.all() | growth.cases(own)
     for one in ALL:
+        assert one.case in known, one
         assert one.way in known[one.case].ways, one
         assert not one.base or one.base in known[one.case].ways, one
         assert (one.how == "plain") == (not one.base), one

@@ -10,7 +10,7 @@ from tests.bench import capacity_table, rendering, running
 from tests.bench.charts import charts
 from tests.bench.machine import Machine
 from tests.bench.samples import ENOUGH_ROUNDS, Sample
-from tests.bench.targets import CALLS, COLUMNS, REST
+from tests.bench.targets import ALL, COLUMNS, GROWTH, REST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def test_numbers_have_three_digits() -> None:
 
 def test_every_target_has_its_cell_without_a_single_sample() -> None:
     text = rendering.document(MACHINE, "now", (), ())
-    assert text.count("not measured") == len(CALLS) + len(REST)
+    assert text.count("not measured") == len(ALL)
     for heading in COLUMNS.values():
         assert heading in text
 
@@ -52,7 +52,13 @@ def test_a_cell_shows_measured_target_and_verdict() -> None:
 
 def test_doubtful_figures_are_marked() -> None:
     samples = [sample("import", "ours", cpu_ms=1), sample("import", "mcp", cpu_ms=4)]
-    assert "~0.25 (≤ 0.5) met" in rendering.rest_table(samples)
+    assert "~0.25 (≤ 0.5) met" in rendering.table(REST, samples)
+
+
+def test_linear_growth_is_the_many_beside_the_fewer() -> None:
+    figures = {"cpu_us@16": 100.0, "cpu_us@256": 120.0}
+    said = rendering.table(GROWTH, rounds_of("growth-calls", "metrics", figures))
+    assert "256 in flight, not 16 | the same with fewer | 1.2 (≤ 1.25) met" in said
 
 
 def test_at_least_is_shown_as_such() -> None:
@@ -80,7 +86,7 @@ def test_plots_are_shown_in_the_document() -> None:
     assert "![cpu](cpu.svg)" in rendering.document(MACHINE, "now", (), ["cpu.svg"])
 
 
-GROWTH = [
+GROWN = [
     sample(
         "growth-calls", "bare", cpu_us_at_1=50, cpu_us_at_16=8, calls_s_at_1=9, calls_s_at_16=70
     ),
@@ -94,7 +100,7 @@ GROWTH = [
 
 
 def test_curves_join_the_best_of_all_rounds_in_order() -> None:
-    drawn = {chart.name: chart for chart in charts(GROWTH)}
+    drawn = {chart.name: chart for chart in charts(GROWN)}
     assert drawn["cpu-by-calls-in-flight"].lines == {"bare asyncio loop": [(1, 40), (16, 8)]}
     assert drawn["calls-by-calls-in-flight"].lines == {"bare asyncio loop": [(1, 9), (16, 90)]}
     assert drawn["memory-by-servers"].lines == {"metrics only": [(1, 50), (201, 70)]}
@@ -120,7 +126,7 @@ RATE = {
 
 def test_an_operator_is_answered() -> None:
     samples = [
-        *GROWTH,
+        *GROWN,
         Sample("capacity-rate", "metrics", 0, RATE),
         Sample("capacity-rate", "metrics", 1, {"rate": 0}),
         Sample("capacity-rate", "metrics", 2, RATE | {"rate": 1000, "calls_s_core": 9000}),
@@ -141,7 +147,7 @@ def test_an_operator_is_answered() -> None:
 
 
 def test_an_operator_is_told_what_was_not_measured() -> None:
-    unmeasured = capacity_table.table(GROWTH[2:3])
+    unmeasured = capacity_table.table(GROWN[2:3])
     assert unmeasured.count("not measured") == len(capacity_table.QUESTIONS)
 
 

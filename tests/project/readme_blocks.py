@@ -139,6 +139,7 @@ def alerts() -> str:
 
 def costs() -> str:
     from tests.bench import rendering
+    from tests.bench.targets import GROWTH, REST
 
     results = _bench_results()
     if results is None:
@@ -149,7 +150,8 @@ def costs() -> str:
             rendering.machine_lines(results.machine, results.at, samples),
             rendering.LEGEND,
             rendering.calls_table(samples),
-            rendering.rest_table(samples),
+            rendering.table(REST, samples),
+            rendering.table(GROWTH, samples),
         )
     )
 

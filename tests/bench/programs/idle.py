@@ -19,13 +19,16 @@ async def main() -> None:
     host = Host(startup_deadline_s=120)
     for number in range(given["servers"]):
         host.add_server(f"s{number:04}", StdioServer(given["target"]))
+    before, _ = memory_mib()
     async with host:
         gc.collect()
         cpu = time.process_time()
         await asyncio.sleep(given["seconds"])
         cpu = time.process_time() - cpu
         memory, _ = memory_mib()
-    result({"idle_cpu_ms_s": cpu * 1e3 / given["seconds"], "memory_mib": memory})
+    each = (memory - before) * 1024 / given["servers"]
+    idle = cpu * 1e3 / given["seconds"]
+    result({"idle_cpu_ms_s": idle, "memory_mib": memory, "kib_each": each})
 
 
 if __name__ == "__main__":

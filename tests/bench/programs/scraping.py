@@ -40,7 +40,7 @@ async def main() -> None:
                 await asyncio.sleep(KEPT_S)
     series = sum(not line.startswith(b"#") for line in text.splitlines())
     figures = {"series": series, "scrape_ms": min(wall_ms), "cpu_ms": min(cpu_ms)}
-    result({**figures, "bytes": len(text)})
+    result({**figures, "us_each": min(wall_ms) * 1e3 / series, "bytes": len(text)})
 
 
 if __name__ == "__main__":
