@@ -48,14 +48,15 @@ class Pair(msgspec.Struct, frozen=True):
 def judged(url: str, revision: str, out: Path) -> dict[str, Outcome]:
     """Each scenario that exists at a revision, by its name. What only warned did not come within a
     second or two, which a busy machine may need: it is run once more, alone."""
-    found = _run(url, revision, out / "all", "--suite=all")
+    found = run(url, revision, out / "all", "--suite=all")
     for name, one in found.items():
         if one.verdict == "FAIL" and not one.failed:
-            found |= _run(url, revision, out / name, f"--scenario={name}")
+            found |= run(url, revision, out / name, f"--scenario={name}")
     return {name: one for name, one in found.items() if not name.startswith(OPTIONAL)}
 
 
-def _run(url: str, revision: str, out: Path, which: str) -> dict[str, Outcome]:
+def run(url: str, revision: str, out: Path, which: str) -> dict[str, Outcome]:
+    """What the suite's `--suite` or `--scenario` makes of it."""
     command = (*suite(), "server", f"--url={url}", which, f"--spec-version={revision}")
     done = subprocess.run(
         (*command, "-o", str(out)),

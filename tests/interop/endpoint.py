@@ -16,13 +16,15 @@ HEAD = """version = 1
 [host]
 state_dir = "{state}"
 [service]
-names = "canonical"
+names = "{names}"
 """
 
 
-def configuration(folder: Path, servers: Mapping[str, Mapping[str, Any]]) -> Path:
-    """A file that has these tables of servers, and names that are their own."""
-    text = HEAD.format(state=folder / "state")
+def configuration(
+    folder: Path, servers: Mapping[str, Mapping[str, Any]], *, names: str = "canonical"
+) -> Path:
+    """A file that has these tables of servers, whose names are their own unless asked otherwise."""
+    text = HEAD.format(state=folder / "state", names=names)
     for name, keys in servers.items():
         text += f"[servers.{name}]\n"
         text += "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
@@ -32,12 +34,14 @@ def configuration(folder: Path, servers: Mapping[str, Mapping[str, Any]]) -> Pat
 
 
 @contextmanager
-def endpoint(folder: Path, servers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def endpoint(
+    folder: Path, servers: Mapping[str, Mapping[str, Any]], *, names: str = "canonical"
+) -> Iterator[str]:
     """URL of the MCP endpoint of a host in a process of its own, until the block ends. It is by
     name: some insist on `localhost`."""
     folder.mkdir(parents=True, exist_ok=True)
     person = Person(folder, {})
-    with person.running(configuration(folder, servers)):
+    with person.running(configuration(folder, servers, names=names)):
         address = _listening(folder / "run.log")
         yield f"http://localhost:{address.rpartition(':')[2]}/mcp"
 

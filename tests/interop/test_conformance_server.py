@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.interop.conformance_server import side_by_side, table
+from tests.interop import provisions
+from tests.interop.conformance_server import run, side_by_side, table
+from tests.interop.eleven import SERVERS
+from tests.interop.endpoint import endpoint
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.interop.conformance_server import Pair
 
 pytestmark = pytest.mark.interop
@@ -88,3 +93,14 @@ def test_every_scenario_of_a_revision_passes_with_a_server_on_each_sdk(
     passed = {name for pairs in runs for name, pair in pairs.items() if pair.passes}
     assert set().union(*runs) - passed == set()
     assert len(passed) == scenarios
+
+
+def test_names_that_collide_are_told_apart_by_names_that_are_legal(tmp_path: Path) -> None:
+    """As named by default; canonical names have a slash, which the revision advises against."""
+    twin = {
+        "command": str(provisions.python_with("python_sdk_2")),
+        "args": [str(SERVERS / "featured.py")],
+    }
+    with endpoint(tmp_path / "host", {"first": twin, "second": twin}, names="api") as url:
+        found = run(url, MODERN, tmp_path / "out", "--scenario=tools-list")
+    assert found["tools-list"].verdict == "PASS", str(found["tools-list"])
