@@ -7,7 +7,6 @@ would hold is known when an operation ends.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.vocabulary import Fact
 
-BATCH: Final = 64
-"""Spans a request: encoding holds the GIL for each batch, and larger ones are the host's p99."""
+BATCH: Final = 256
+"""Spans a request: a request costs as much as a hundred spans, and these are only bytes by then."""
 QUEUE: Final = 2048
 """Spans waiting for the thread; when it is full, later ones are dropped and counted."""
 DELAY_S: Final = 1.0
@@ -103,7 +102,7 @@ class Export:
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        self._thread: Background[Finished] = Background(
+        self._thread: Background[object] = Background(
             "observant-host spans", self._work, delay_s=DELAY_S, batch=BATCH, eager=True
         )
         self._ended = 0
@@ -128,7 +127,12 @@ class Export:
         if self._thread.waiting >= QUEUE:
             self._dropped += 1
             return
-        self._thread.put(done)
+        try:
+            span = self._sender.encoded(done)
+        except Exception:  # noqa: BLE001 - one span that cannot be encoded is lost alone
+            self._failed += 1
+            return
+        self._thread.put(span)
 
     async def flush(self) -> None:
         """Until what is waiting is sent; not while the collector takes nothing."""
@@ -145,24 +149,30 @@ class Export:
             self._dropped = max(0, self._ended - self._exported - self._failed)
             self._sender.shutdown()
 
-    def _work(self, items: list[Finished]) -> None:
-        if not items:
+    def _work(self, spans: list[object]) -> None:
+        if not spans:
             return
         try:
-            sent, taken = self._sender.send(items)
+            taken = self._sender.send(spans)
         except Exception:  # noqa: BLE001 - whatever it is, the next batch is tried
-            sent, taken = 0, False
-        if not self._over:
-            self.up = taken
-            self._exported += sent
-            self._failed += len(items) - sent
+            taken = False
+        if self._over:
+            return
+        self.up = taken
+        if taken:
+            self._exported += len(spans)
+        else:
+            self._failed += len(spans)
 
 
 class Sender(Protocol):
-    """How a batch of spans gets to a collector. Blocks; for one thread."""
+    """How spans get to a collector."""
 
-    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
-        """How many of them arrived, and whether the collector takes any. May raise."""
+    def encoded(self, done: Finished) -> object:
+        """What waits to be sent; on the loop. May raise."""
+
+    def send(self, spans: Sequence[Any]) -> bool:
+        """Whether the collector took these. Blocks; for one thread. May raise."""
 
     def shutdown(self) -> None:
         """No more is sent: what is being sent may be given up."""
@@ -178,17 +188,14 @@ class OtlpSender:
         client = getattr(exporter, "_client", None)
         self._post: Callable[[bytes], Any] | None = getattr(client, "export", None)
 
-    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
-        if self._post is None:  # an exporter of another version, which only takes the SDK's objects
-            objects = [self._encoder.readable(done) for done in spans]
-            taken = self._exporter.export(objects) is SpanExportResult.SUCCESS
-            return len(objects) if taken else 0, taken
-        encoded = []
-        for done in spans:
-            with contextlib.suppress(Exception):  # one that cannot be encoded is counted as failed
-                encoded.append(self._encoder.span(done))
-        taken = bool(self._post(self._encoder.request(encoded)).success)
-        return len(encoded) if taken else 0, taken
+    def encoded(self, done: Finished) -> object:
+        """Bytes; an object of the SDK for an exporter of a version that takes nothing else."""
+        return self._encoder.readable(done) if self._post is None else self._encoder.span(done)
+
+    def send(self, spans: Sequence[Any]) -> bool:
+        if self._post is None:
+            return self._exporter.export(spans) is SpanExportResult.SUCCESS
+        return bool(self._post(self._encoder.request(spans)).success)
 
     def shutdown(self) -> None:
         self._exporter.shutdown()

@@ -34,11 +34,13 @@ _json: Final = msgspec.json.Encoder().encode
 class _Pieces(msgspec.Struct, frozen=True):
     """What spans of one shape have in common, encoded: name and kind up to the first time,
     attributes, and the status with what closes the line. `own`: field, encoded key with the comma
-    before it, and whether it is told as text, of what is each span's own."""
+    before it, and whether it is told as text, of what is each span's own. `eventful`: its fact
+    tells of events."""
 
     named: bytes
     attributes: bytes
     own: tuple[tuple[str, bytes, bool], ...]
+    eventful: bool
     end: bytes
 
 
@@ -93,7 +95,8 @@ class OtlpJson:
         if done.links:
             parts.append(b"," + self._attributes(link_attributes(done.links)))
         parts.append(b"]")
-        if events := (*done.events, *events_of(fact, done.start_ns)):
+        if done.events or shape.eventful:
+            events = (*done.events, *events_of(fact, done.start_ns))
             parts.append(b',"events":[' + b",".join(map(self._event, events)) + b"]")
         if done.links:
             parts.append(b',"links":[' + b",".join(map(self._link, done.links)) + b"]")
@@ -102,6 +105,7 @@ class OtlpJson:
 
     def _pieces(self, done: Finished) -> _Pieces:
         error = is_error(done.fact, done.outcome)
+        fields = fields_of(type(done.fact))
         return _Pieces(
             named=b"".join(
                 (
@@ -113,10 +117,8 @@ class OtlpJson:
                 )
             ),
             attributes=self._attributes(repeating_attributes(done)),
-            own=tuple(
-                (field, b"," + self._key(key), key in STRINGS)
-                for field, key in fields_of(type(done.fact)).once
-            ),
+            own=tuple((field, b"," + self._key(key), key in STRINGS) for field, key in fields.once),
+            eventful=fields.eventful,
             end=(b',"status":{"code":2}' if error else b"") + b"}]}]}]}\n",
         )
 

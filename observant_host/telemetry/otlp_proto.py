@@ -10,6 +10,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
@@ -17,8 +18,13 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace.status import Status, StatusCode
 
-from observant_host.telemetry.rules import events_of, is_error
-from observant_host.telemetry.shapes import Shapes, own_attributes, repeating_attributes
+from observant_host.telemetry.rules import STRINGS, events_of, is_error
+from observant_host.telemetry.shapes import (
+    Shapes,
+    fields_of,
+    own_attributes,
+    repeating_attributes,
+)
 from observant_host.telemetry.spans import KINDS, cleaned, link_of, span_context
 
 if TYPE_CHECKING:
@@ -35,6 +41,7 @@ _BY_HAND: Final = (
     *("start_time_unix_nano", "end_time_unix_nano"),
 )
 """Fields that are not part of a shape."""
+_LOW_64: Final = (1 << 64) - 1
 
 # Tags of the fields written here: opentelemetry/proto/trace/v1/trace.proto, common/v1/common.proto.
 _TRACE_ID: Final = b"\x0a\x10"
@@ -48,9 +55,21 @@ _REMOTE: Final = b"\x85\x01\x00\x03\x00\x00"
 _START: Final = 0x39
 _END: Final = 0x41
 
+_ids: Final = Struct(">2sQQ2sQ").pack
+_parent: Final = Struct(">2sQ").pack
 _times: Final = Struct("<BQBQ").pack
 _moment: Final = Struct("<BQ").pack
 _double: Final = Struct("<Bd").pack
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    """What spans of one shape have in common: name, kind, status and the attributes that repeat.
+    `own`: field, key, and the bytes before a number, of what is each span's own. `eventful`: its
+    fact tells of events."""
+
+    common: bytes
+    own: tuple[tuple[str, str, bytes], ...]
+    eventful: bool
 
 
 class OtlpProto:
@@ -78,21 +97,30 @@ class OtlpProto:
 
     def span(self, done: Finished) -> bytes:
         """One encoded span."""
-        context, parent = done.context, done.parent
+        context, parent, fact = done.context, done.parent, done.fact
         if done.links or context.tracestate:
             return _officially(self.readable(done))
-        parts = [
-            self._shapes.of(done),
-            _TRACE_ID + context.trace_id.to_bytes(16, "big"),
-            _SPAN_ID + context.span_id.to_bytes(8, "big"),
-            _times(_START, done.start_ns, _END, done.start_ns + done.duration_ns),
-        ]
-        if parent is not None:
-            parts.append(_PARENT + parent.span_id.to_bytes(8, "big"))
-        parts.append(_REMOTE if parent is not None and parent.origin is None else _LOCAL)
-        for key, value in own_attributes(done, self._clean).items():
-            parts.append(_field(_ATTRIBUTE, _pair(key, value)))
-        if events := (*done.events, *events_of(done.fact, done.start_ns)):
+        shape = self._shapes.of(done)
+        trace_id, start = context.trace_id, done.start_ns
+        ids = _ids(_TRACE_ID, trace_id >> 64, trace_id & _LOW_64, _SPAN_ID, context.span_id)
+        times = _times(_START, start, _END, start + done.duration_ns)
+        if parent is None:
+            parts = [shape.common, ids, times, _LOCAL]
+        else:
+            flags = _REMOTE if parent.origin is None else _LOCAL
+            parts = [shape.common, ids, times, _parent(_PARENT, parent.span_id), flags]
+        for field, key, head in shape.own:
+            value = getattr(fact, field)
+            if type(value) is float:
+                parts.append(head + _double(0x21, value))
+            elif value is not None and value != "":
+                if type(value) is str:
+                    value = self._clean(value)
+                elif key in STRINGS:
+                    value = str(value)
+                parts.append(_field(_ATTRIBUTE, _pair(key, value)))
+        if done.events or shape.eventful:
+            events = (*done.events, *events_of(fact, start))
             parts += [_field(_EVENT, self._event(event)) for event in events]
         return b"".join(parts)
 
@@ -101,13 +129,13 @@ class OtlpProto:
         repeating = cleaned(repeating_attributes(done), self._clean)
         return self._readable(done, repeating | own_attributes(done, self._clean))
 
-    def _shape(self, done: Finished) -> bytes:
-        """Name, kind, status, and the attributes that repeat."""
+    def _shape(self, done: Finished) -> _Shape:
         span = _span(self._readable(done, cleaned(repeating_attributes(done), self._clean)))
         for name in _BY_HAND:
             span.ClearField(name)
-        encoded: bytes = span.SerializeToString()
-        return encoded
+        fields = fields_of(type(done.fact))
+        own = tuple((field, key, _before_double(key)) for field, key in fields.once)
+        return _Shape(span.SerializeToString(), own, fields.eventful)
 
     def _readable(self, done: Finished, attributes: Mapping[str, AttributeValue]) -> ReadableSpan:
         error = is_error(done.fact, done.outcome)
@@ -147,6 +175,11 @@ def _span(span: ReadableSpan) -> Any:
 def _officially(span: ReadableSpan) -> bytes:
     encoded: bytes = _span(span).SerializeToString()
     return encoded
+
+
+def _before_double(key: str) -> bytes:
+    """All of an attribute but its value, where that is a number of eight bytes."""
+    return _field(_ATTRIBUTE, _pair(key, 0.0))[: -len(_double(0x21, 0.0))]
 
 
 def _pair(key: str, value: object) -> bytes:

@@ -2,6 +2,10 @@
 
 Decisions and traffic are separate streams with separate budgets, so that traffic never evicts the
 proof of a downgrade. A decision is on disk within a second; a full disk is retried and counted.
+
+Spans are encoded where they end, a few microseconds each, and only bytes wait for the thread: one
+that encodes holds the GIL for milliseconds, which every call of that moment waits for, and objects
+that wait for it grow old enough for the slowest collections.
 """
 
 from __future__ import annotations
@@ -24,14 +28,14 @@ if TYPE_CHECKING:
     from observant_host.telemetry.vocabulary import Fact
 
 TRACES_WAITING: Final = 8192
-"""Spans of traffic waiting for the thread: more than a second of the fastest host."""
+"""Spans of traffic waiting for the thread: a second of the fastest host, below 16 MiB."""
 DECISIONS_KEPT: Final = 10_000
 """Decisions kept in memory while the disk takes none: hours of a very unlucky fleet, 10 MiB."""
 LINES_KEPT: Final = {"decisions": DECISIONS_KEPT, "traces": 2048, "audit": DECISIONS_KEPT}
 
 
 class Recorder:
-    """The sink named "recorder". `emit` only queues; a thread encodes and writes."""
+    """The sink named "recorder". `emit` encodes and queues; a thread writes."""
 
     name: Final = "recorder"
 
@@ -57,11 +61,12 @@ class Recorder:
             max_days=settings.traces_max_days,
             wall_ns=wall_ns,
         )
-        self._streams = {
-            "decisions": Stream("decisions", decisions, monotonic),
-            "traces": Stream("traces", traces, monotonic),
-        }
-        self._thread: Background[Finished] = Background("observant-host record", self._work)
+        self._decisions = Stream("decisions", decisions, monotonic)
+        self._traces = Stream("traces", traces, monotonic)
+        self._streams = {"decisions": self._decisions, "traces": self._traces}
+        self._thread: Background[tuple[Stream, bytes]] = Background(
+            "observant-host record", self._work
+        )
         self._rotating = False
 
     @property
@@ -87,12 +92,17 @@ class Recorder:
         return RULES[kind].stream is not None
 
     def emit(self, done: Finished) -> None:
-        stream = done.rule.stream or "traces"
-        urgent = stream == "decisions"
+        urgent = RULES[type(done.fact)].stream == "decisions"
+        stream = self._decisions if urgent else self._traces
         if not urgent and self._thread.waiting >= TRACES_WAITING:
-            self._streams[stream].lost += 1
+            stream.lost += 1
             return
-        self._thread.put(done, urgent=urgent)
+        try:
+            line = self._encoder.line(done)
+        except Exception:  # noqa: BLE001 - one span that cannot be encoded must not end the record
+            stream.lost += 1
+            return
+        self._thread.put((stream, line), urgent=urgent)
 
     def rotate(self) -> None:
         """With the next flush, finish the files that are being written: others may change them."""
@@ -106,22 +116,15 @@ class Recorder:
         for stream in self._streams.values():
             stream.close()
 
-    def _work(self, items: list[Finished]) -> float | None:
-        for done in items:
-            self._keep(done)
+    def _work(self, items: list[tuple[Stream, bytes]]) -> float | None:
+        for stream, line in items:
+            stream.keep(line)
         waits = [stream.write() for stream in self._streams.values()]
         if self._rotating:
             self._rotating = False
             for stream in self._streams.values():
                 stream.files.close()
         return min((wait for wait in waits if wait is not None), default=None)
-
-    def _keep(self, done: Finished) -> None:
-        stream = self._streams[done.rule.stream or "traces"]
-        try:
-            stream.keep(self._encoder.line(done))
-        except Exception:  # noqa: BLE001 - one span that cannot be encoded must not end the record
-            stream.lost += 1
 
 
 class Stream:

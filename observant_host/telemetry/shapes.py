@@ -51,12 +51,13 @@ class Fields(msgspec.Struct, frozen=True):
     """How a kind of fact divides: what repeats, and what is never the same twice.
 
     repeating, once: (field, attribute key) of both. values: all of `repeating` at a stroke, with
-    the target, which names the span.
+    the target, which names the span. eventful: some fields are told as events.
     """
 
     repeating: tuple[tuple[str, str], ...]
     once: tuple[tuple[str, str], ...]
     values: Any
+    eventful: bool
 
 
 class Shapes(Generic[T]):
@@ -100,7 +101,8 @@ def fields_of(kind: type[Fact]) -> Fields:
         once = tuple((name, key) for name, key in keys if _is_once(key, types[name]))
         repeating = tuple(pair for pair in keys if pair not in once and pair[0] not in _EVENTS)
         names = [name for name, _ in repeating]
-        known = _FIELDS[kind] = Fields(repeating, once, attrgetter(*names) if names else _nothing)
+        values = attrgetter(*names) if names else _nothing
+        known = _FIELDS[kind] = Fields(repeating, once, values, not _EVENTS.isdisjoint(types))
     return known
 
 

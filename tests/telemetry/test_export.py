@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from observant_host.telemetry import export
-from observant_host.telemetry.facade import Telemetry
+from observant_host.telemetry.facade import Telemetry, TraceContext
+from observant_host.telemetry.finished import Finished
 from observant_host.telemetry.ids import OwnIds
-from observant_host.telemetry.masking import Masker
+from observant_host.telemetry.masking import Cleaner, Masker
+from observant_host.telemetry.otlp_proto import OtlpProto
 from observant_host.telemetry.vocabulary import HostLifecycle, Request, TelemetryLost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from email.message import Message
 
-    from observant_host.telemetry.finished import Finished
     from observant_host.telemetry.vocabulary import Fact
 
 REQUEST = Request(peer="a", method="tools/call", era="modern", target="x")
+PLACE = TraceContext(1, 2, sampled=True)
 
 
 class Collector:
@@ -130,10 +133,13 @@ class Stuck:
         self.release = threading.Event()
         self.entered = threading.Event()
 
-    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
+    def encoded(self, done: Finished) -> object:
+        return done
+
+    def send(self, spans: Sequence[object]) -> bool:
         self.entered.set()
         self.release.wait(30)
-        return len(spans), True
+        return True
 
     def shutdown(self) -> None:
         pass
@@ -207,8 +213,32 @@ class Told:
 
 
 class Raising(Stuck):
-    def send(self, spans: Sequence[Finished]) -> tuple[int, bool]:
+    def send(self, spans: Sequence[object]) -> bool:
         raise OSError("no route")
+
+
+async def test_a_span_that_cannot_be_encoded_is_lost_alone(collector: Collector) -> None:
+    telemetry, made = make(sender(collector.url))
+    telemetry.count(REQUEST)
+    telemetry.count(Request(peer="a", method="\ud800 no text", era="modern"))
+    await telemetry.flush()
+    assert made.counts == {"exported": 1, "failed": 1, "dropped": 0}
+    assert made.up
+    await telemetry.close()
+
+
+async def test_an_exporter_that_only_knows_the_objects_of_the_sdk_gets_those() -> None:
+    memory = InMemorySpanExporter()
+    encoder = OtlpProto({"service.name": "x"}, version="1", cleaner=Cleaner(Masker()))
+    telemetry, made = make(export.OtlpSender(memory, encoder))
+    telemetry.count(REQUEST)
+    await telemetry.close()
+    assert [span.name for span in memory.get_finished_spans()] == ["tools/call x"]
+    assert made.counts == {"exported": 1, "failed": 0, "dropped": 0}
+
+
+def test_the_installed_exporter_takes_what_is_encoded_already() -> None:
+    assert isinstance(sender("http://127.0.0.1:9").encoded(Finished(REQUEST, PLACE)), bytes)
 
 
 async def test_an_exporter_that_raises_is_counted_as_failed() -> None:
