@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 
 from tests.bench import capacity_table, rendering, running
 from tests.bench.charts import charts
 from tests.bench.machine import Machine
 from tests.bench.samples import ENOUGH_ROUNDS, Sample
 from tests.bench.targets import ALL, COLUMNS, GROWTH, REST
+from tests.project import readme_blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,3 +161,15 @@ def test_results_survive_the_file_and_other_cases_stay(tmp_path: Path) -> None:
     assert [one.case for one in results.without("a")] == ["b"]
     assert running.read(tmp_path / "none.json") is None
     assert msgspec.json.decode(path.read_bytes())["machine"]["cpu"] == "CPU X"
+
+
+def test_the_readme_shows_the_committed_results_or_that_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "results.json"
+    monkeypatch.setattr(readme_blocks, "RESULTS", path)
+    assert readme_blocks.costs() == readme_blocks.capacity() == "Not measured yet."
+    running.write(path, running.Results(MACHINE, "now", tuple(GROWN)))
+    assert "CPU X, 2 cores" in readme_blocks.costs()
+    assert readme_blocks.capacity().startswith("On CPU X:")
+    assert "1,000 series in 20 ms" in readme_blocks.capacity()

@@ -152,6 +152,7 @@ def costs() -> str:
             rendering.calls_table(samples),
             rendering.table(REST, samples),
             rendering.table(GROWTH, samples),
+            "Curves and every figure: [results](tests/bench/results/results.md).",
         )
     )
 
