@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import pytest
 
 from tests.bench import capacity_table, rendering, running
 from tests.bench.charts import charts
@@ -16,6 +15,8 @@ from tests.project import readme_blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 MACHINE = Machine("CPU X", 2, 2048, "Linux 6", "CPython 3.11", {"observant-host": "0.1.0"})
 
