@@ -88,7 +88,7 @@ class Calls:
 
     def _admit(self) -> Router:
         core = self._core
-        if self._refusing or core is None or not core.opened.is_set() or core.over.is_set():
+        if self._refusing or core is None or not core.opened.raised or core.over.raised:
             raise Unavailable(
                 "the host is draining and takes no new calls"
                 if self._refusing

@@ -167,7 +167,7 @@ class Call(Errand):
                 params = self._as_known(params)
             if self.log_level is not None:
                 params = await self._with_log(params, self.log_level)
-            if self.method == "tools/call" and peer.tasks.wanted:
+            if peer.tasks.enabled and self.method == "tools/call" and peer.tasks.wanted:
                 self._declare_tasks()
             return await life.run(self, params)
         except RateLimited as limited:

@@ -113,7 +113,7 @@ class Inbox:
         if self.first_output_at is None:
             self._output_began()
         for message in jsonrpc.decode(frame, batches=self._rules.batches):
-            if type(message) is jsonrpc.Result and self._answers(message, answering):
+            if type(message) is jsonrpc.Result and self._answers(message, frame, answering):
                 continue
             if isinstance(message, jsonrpc.NotAMessage):
                 self._noise("not_a_message", frame)
@@ -197,22 +197,25 @@ class Inbox:
         else:
             self._drop(f"request_from_{spoken}_server")
 
-    def _answers(self, message: jsonrpc.Result, answering: Answering | None) -> bool:
-        """Whether it was the result that a call waits for, which is most of what comes: given to
-        it at once. Everything else takes the long way."""
+    def _answers(self, message: jsonrpc.Result, frame: Frame, answering: Answering | None) -> bool:
+        """Whether it was the result of an open request, under exactly its id: most of what comes
+        is, and is given to its call at once. Everything else takes the long way."""
         request_id = message.id
         if type(request_id) is not int or not (
             answering is None or answering.request_id == request_id
         ):
             return False
-        call = self._pending.waiter(request_id)
-        if type(call) is not OpenCall:
-            return False
-        self._heard()
-        self._pending.answered(request_id)
-        if not call.future.done():
-            call.future.set_result(message.result)
-        return True
+        call = self._pending.answered(request_id)
+        if type(call) is OpenCall:
+            self._heard()
+            if not call.future.done():
+                call.future.set_result(message.result)
+            return True
+        if call is not None:
+            self._heard()
+            self._matched(call, message, frame, answering)
+            return True
+        return False
 
     def _reply(self, message: Answer, frame: Frame, answering: Answering | None) -> None:
         answers = None if answering is None else answering.request_id

@@ -34,7 +34,7 @@ from observant_host.telemetry.vocabulary import TransportConnect
 from observant_host.timing.deadline import Sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from msgspec import Raw
 
@@ -84,6 +84,8 @@ class Life:
         self.listener = listener
         self.headers = Headers() if transport.kind == "http" else None
         self._sessions: Sessions | None = None
+        self.run: Callable[[Errand, Params], Coroutine[Any, Any, Raw]] = self.ask
+        """As `ask`, by a new session where a legacy HTTP server has forgotten the present one."""
 
         self.era: Era | None = None
         self.batches = False  # arrays of messages exist in one old revision only
@@ -216,6 +218,7 @@ class Life:
         self.probes.settle()
         if self.headers is not None and not isinstance(era, ModernEra):
             self._sessions = Sessions(self)
+            self.run = self._sessions.run
 
     # Requests
 
@@ -225,10 +228,6 @@ class Life:
         """As `run`, for one errand made on the spot; the options are `Errand`'s."""
         return await self.run(Errand(method, expires=expires, **options), params)
 
-    def run(self, errand: Errand, params: Params) -> Awaitable[Raw]:
-        """As `ask`, by a new session where a legacy HTTP server has forgotten the present one."""
-        return (self._sessions.run if self._sessions is not None else self.ask)(errand, params)
-
     async def ask(self, errand: Errand, params: Params) -> Raw:
         """Send one request and await its result, as the server sent it.
 
@@ -236,7 +235,7 @@ class Life:
         once. Raises RpcError, CallTimeout, Unavailable, InvalidResult, InvalidCall.
         """
         era = self.era
-        if era is None or self.inbox.end.is_set():
+        if era is None or self.inbox.end.raised:
             raise endings.not_open(self.server.name, self.inbox.end.value)
         now = self.clock.monotonic()
         if errand.expires <= now:
@@ -248,10 +247,15 @@ class Life:
         with self.telemetry.operation(writing.fact(era, errand), parent=errand.parent) as op:
             op.note(request_id=request_id, deadline_ms=(errand.expires - now) * 1000)
             call = OpenCall(
-                errand, asyncio.get_running_loop().create_future(), began=now, context=op.context
+                errand,
+                asyncio.get_running_loop().create_future(),
+                id=request_id,
+                expires=errand.expires,
+                began=now,
+                context=op.context,
             )
             out = writing.outbound(era, request_id, errand, params, trace=op.context)
-            self._pending.open(request_id, errand.method, expires=errand.expires, waiter=call)
+            self._pending.add(call)
             try:
                 call.sent = self.transport.send(out, expires=errand.expires)
                 self._sweep.arm(errand.expires)
@@ -276,9 +280,16 @@ class Life:
         if era is None or self.inbox.end.is_set():
             raise endings.not_open(self.server.name, self.inbox.end.value)
         request_id, future = self._pending.next_id(), asyncio.get_running_loop().create_future()
-        call = OpenCall(errand, future, began=self.clock.monotonic(), context=trace)
+        call = OpenCall(
+            errand,
+            future,
+            id=request_id,
+            expires=math.inf,
+            began=self.clock.monotonic(),
+            context=trace,
+        )
         out = self._writing.outbound(era, request_id, errand, params, trace=trace)
-        self._pending.open(request_id, errand.method, expires=math.inf, waiter=call)
+        self._pending.add(call)
         try:
             call.sent = self.transport.send(out, expires=errand.expires)
         except TransportError as error:

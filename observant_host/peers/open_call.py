@@ -22,28 +22,36 @@ if TYPE_CHECKING:
 
 
 class OpenCall:
-    """`errand` says how long it may take, and what each progress gives it again."""
+    """`errand` says how long it may take, and what each progress gives it again. It is its own
+    entry among the open requests (peers.pending.Entry): a second object would say nothing more.
+    """
 
-    __slots__ = (
-        "_last_progress",
-        "_telling",
-        "began",
-        "context",
-        "errand",
-        "future",
-        "sent",
-    )
+    # defaults of the class: what an ordinary call does not change costs it no store
+    sent: Sent | None = None
+    _last_progress: float | None = None
+    _telling: asyncio.Task[Any] | None = None
 
     def __init__(
-        self, errand: Errand, future: asyncio.Future[Raw], *, began: float, context: TraceContext
+        self,
+        errand: Errand,
+        future: asyncio.Future[Raw],
+        *,
+        id: int,  # noqa: A002 - the protocol's word
+        expires: float,
+        began: float,
+        context: TraceContext,
     ) -> None:
+        self.id = id
+        self.method = errand.method
+        self.expires = expires
         self.errand = errand
         self.future = future
         self.began = began
         self.context = context
-        self.sent: Sent | None = None
-        self._last_progress: float | None = None
-        self._telling: asyncio.Task[Any] | None = None
+
+    @property
+    def waiter(self) -> OpenCall:
+        return self
 
     @property
     def delivery(self) -> Delivery:

@@ -10,7 +10,7 @@ Source: MCP 2026-07-28 basic/index › Requests, Error Responses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -33,8 +33,22 @@ MAX_FORGOTTEN: Final = 1024
 OrphanReason = Literal["late", "duplicate", "foreign", "no_id", "misdirected"]
 
 
-class Entry(Generic[W]):
+W_co = TypeVar("W_co", covariant=True)
+
+
+class Entry(Protocol[W_co]):
     """One open request. `expires` (monotonic seconds) may be moved while it is open."""
+
+    id: int
+    method: str
+    expires: float
+
+    @property
+    def waiter(self) -> W_co: ...
+
+
+class Waiting(Generic[W]):
+    """The entry of a waiter that is none itself."""
 
     __slots__ = ("expires", "id", "method", "waiter")
 
@@ -97,9 +111,13 @@ class Pending(Generic[W]):
 
         `expires` is in monotonic seconds; `math.inf` where somebody else watches the time.
         """
-        entry = Entry(request_id, method, expires=expires, waiter=waiter)
+        entry = Waiting(request_id, method, expires=expires, waiter=waiter)
         self._open[request_id] = entry
         return entry
+
+    def add(self, entry: Entry[W]) -> None:
+        """As `open`, of what is its own entry."""
+        self._open[entry.id] = entry
 
     def get(self, request_id: int) -> Entry[W] | None:
         """The open request with this id (or progress token, which is the same number)."""
@@ -107,11 +125,6 @@ class Pending(Generic[W]):
 
     def entries(self) -> tuple[Entry[W], ...]:
         return tuple(self._open.values())
-
-    def waiter(self, request_id: int) -> W | None:
-        """Who waits for the answer to this open request."""
-        entry = self._open.get(request_id)
-        return None if entry is None else entry.waiter
 
     def answered(self, request_id: int) -> Entry[W] | None:
         """A reply under exactly this id has come: the request, which is no longer open."""

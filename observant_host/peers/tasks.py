@@ -23,17 +23,18 @@ MAX_FOLLOWED: Final = 256
 
 
 class Tasks:
-    """Of one peer. `wanted`: its entry names the extension, and there is room for one more."""
+    """Of one peer. `enabled`: its entry names the extension; `wanted`: and there is room for one
+    more."""
 
     def __init__(self, server: ServerConfig) -> None:
         self._server = server.name
-        self._enabled = EXTENSION in server.extensions
+        self.enabled = EXTENSION in server.extensions
         self._following = 0
         self._withdrawing: set[asyncio.Task[Any]] = set()
 
     @property
     def wanted(self) -> bool:
-        return self._enabled and self._following < MAX_FOLLOWED
+        return self.enabled and self._following < MAX_FOLLOWED
 
     @contextmanager
     def followed(self) -> Iterator[None]:

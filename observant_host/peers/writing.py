@@ -78,46 +78,33 @@ class Writing:
     ) -> Outbound:
         """The request as it goes to the transport. Raises InvalidCall where the caller's arguments
         are no JSON, or cannot be mirrored into headers."""
-        method = errand.method
+        method, handlers, stamp = errand.method, errand.handlers, self._stamp
         wanted = errand.renew_s is not None or errand.on_progress is not None
+        token = request_id if wanted else None
         try:
-            frame = self._frame(
-                era, request_id, errand, params, trace, request_id if wanted else None
-            )
+            if stamp is None or handlers is not None:
+                frame = era.request(
+                    request_id,
+                    method,
+                    params,
+                    capabilities=self._declared if handlers is None else handlers.capabilities(),
+                    trace=trace,
+                    progress_token=token,
+                )
+            else:
+                told = self._propagates
+                frame = stamp.request(
+                    request_id,
+                    method,
+                    params,
+                    traceparent=trace.traceparent() if told else None,
+                    tracestate=trace.tracestate or None if told else None,
+                    progress_token=token,
+                )
         except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
             raise InvalidCall(f"the arguments cannot be written as JSON: {error}") from error
         if self._headers is None:
             return Outbound(frame, method, request_id, era.version)
         return self._headers.outbound(
             era, frame, request_id=request_id, method=method, params=params
-        )
-
-    def _frame(
-        self,
-        era: Era,
-        request_id: int,
-        errand: Errand,
-        params: Params,
-        trace: TraceContext,
-        progress_token: int | None,
-    ) -> bytes:
-        handlers, stamp = errand.handlers, self._stamp
-        if stamp is None or handlers is not None:
-            return era.request(
-                request_id,
-                errand.method,
-                params,
-                capabilities=self._declared if handlers is None else handlers.capabilities(),
-                trace=trace,
-                progress_token=progress_token,
-            )
-        if not self._propagates:
-            return stamp.request(request_id, errand.method, params, progress_token=progress_token)
-        return stamp.request(
-            request_id,
-            errand.method,
-            params,
-            traceparent=trace.traceparent(),
-            tracestate=trace.tracestate or None,
-            progress_token=progress_token,
         )

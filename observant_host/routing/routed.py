@@ -88,19 +88,53 @@ class Routed(Witness):
 
     async def run(self) -> CallResult:
         """One RoutedCall operation, whatever comes. Raises CallError with its `call` filled, and
-        with what is certain of its effects in its text; and CancelledError as it comes."""
-        of, asked = self._of, self._asked
+        with what is certain of its effects in its text; and CancelledError as it comes.
+
+        In one piece, since each coroutine more on the way costs as much as what it would do.
+        """
+        of, asked, target = self._of, self._asked, self._target
+        telemetry, clock = of.telemetry, of.clock
         self._task = asyncio.current_task()
-        self.began = of.clock.monotonic()
+        self.began = clock.monotonic()
         if asked.deadline_s is not None:
             self.expires = self.began + asked.deadline_s
         of.calls.began(self)
         try:
-            with of.telemetry.operation(self._fact, parent=asked.parent) as operation:
+            with telemetry.operation(self._fact, parent=asked.parent) as operation:
                 self.operation = operation
-                if (audit := of.telemetry.audit) is not None:
+                if (audit := telemetry.audit) is not None:
                     audit.hold(operation.context, self._params)
-                return await self._result(asked, operation)
+                try:
+                    if isinstance(target, CallError):
+                        raise target
+                    peer = of.peers.get(target.server)
+                    if peer is None:
+                        raise unroutable(target.server, None)
+                    try:
+                        reply = await self._attempt(peer, target, operation)
+                    except CallError as error:
+                        reply = await self._repeated(error, peer, target, operation)
+                except CallError as error:
+                    self._close(error, operation)
+                    raise
+                except asyncio.CancelledError:
+                    self._cancelled(operation)
+                    raise
+                self.era, self.delivery = reply.era, "replied"
+                operation.note(attempts=self.attempts, era=reply.era, delivery="replied")
+                problem = None
+                if reply.is_error:
+                    operation.end_as("tool_error", "tool_error")
+                elif target.output_schema is not None and reply.input_required is None:
+                    problem = await self._judged(target, target.output_schema, reply)
+                self.ended_s = clock.monotonic()
+                return CallResult(
+                    reply.raw,
+                    call=self,
+                    is_error=reply.is_error,
+                    schema_problem=problem,
+                    input_required=reply.input_required,
+                )
         except CallError as error:
             error.args = (of.masker.text(str(error)),)  # it may repeat what a server said
             raise
@@ -108,44 +142,14 @@ class Routed(Witness):
             of.calls.ended(self)
             self._over()
 
-    async def _result(self, asked: Asked, operation: Operation) -> CallResult:
-        target = self._target
-        try:
-            if isinstance(target, CallError):
-                raise target
-            peer = self._of.peers.get(target.server)
-            if peer is None:
-                raise unroutable(target.server, None)
-            try:
-                reply = await self._attempt(peer, target, asked, operation)
-            except CallError as error:
-                reply = await self._repeated(error, peer, target, asked, operation)
-        except CallError as error:
-            self._close(error, operation)
-            raise
-        except asyncio.CancelledError:
-            operation.note(attempts=self.attempts, era=self.era, delivery=self.delivery)
-            if self._withdrawn is None or self._task is None or self._task.cancelling() > 1:
-                raise
-            ended = CallCancelled(self._withdrawn, delivery=self.delivery, fault="caller")
-            self._close(ended, operation)
-            raise ended from None
-        self.era, self.delivery = reply.era, "replied"
-        operation.note(attempts=self.attempts, era=reply.era, delivery="replied")
-        if reply.is_error:
-            operation.end_as("tool_error", "tool_error")
-        problem = None
-        complete = not reply.is_error and reply.input_required is None
-        if target.output_schema is not None and complete:
-            problem = await self._judged(target, target.output_schema, reply)
-        self.ended_s = self._of.clock.monotonic()
-        return CallResult(
-            reply.raw,
-            call=self,
-            is_error=reply.is_error,
-            schema_problem=problem,
-            input_required=reply.input_required,
-        )
+    def _cancelled(self, operation: Operation) -> None:
+        """Raises CallCancelled where it was not its caller who cancelled it."""
+        operation.note(attempts=self.attempts, era=self.era, delivery=self.delivery)
+        if self._withdrawn is None or self._task is None or self._task.cancelling() > 1:
+            return
+        ended = CallCancelled(self._withdrawn, delivery=self.delivery, fault="caller")
+        self._close(ended, operation)
+        raise ended from None
 
     def _over(self) -> None:
         """Its caller's task goes on as if it had never been cancelled by us; and what is kept of
@@ -164,12 +168,12 @@ class Routed(Witness):
         operation.note(attempts=self.attempts, era=self.era)
 
     def _attempt(
-        self, peer: RoutedPeer, target: Target, asked: Asked, operation: Operation
+        self, peer: RoutedPeer, target: Target, operation: Operation
     ) -> Awaitable[CallReply]:
         if not peer.routable:
             raise unroutable(target.server, peer.status)
         return peer.call(
-            asked.method,
+            self._asked.method,
             self._params,
             expires=self.expires,
             began=self.began,
@@ -182,12 +186,7 @@ class Routed(Witness):
         )
 
     async def _repeated(
-        self,
-        error: CallError,
-        peer: RoutedPeer,
-        target: Target,
-        asked: Asked,
-        operation: Operation,
+        self, error: CallError, peer: RoutedPeer, target: Target, operation: Operation
     ) -> CallReply:
         """Further attempts after this error, while they are safe and there is time for them."""
         made, again = 0, self._again(peer, target)
@@ -199,7 +198,7 @@ class Routed(Witness):
             operation.note(cause=None)
             made = self.attempts
             try:
-                return await self._attempt(peer, target, asked, operation)
+                return await self._attempt(peer, target, operation)
             except CallError as another:
                 error = another
 

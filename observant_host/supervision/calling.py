@@ -61,7 +61,7 @@ class Calling(ABC):
     def routable(self) -> bool:
         """False from the very end of its life on, before anybody could take note of that."""
         life = self.peer.life
-        return life is not None and not life.inbox.end.is_set()
+        return life is not None and not life.inbox.end.raised
 
     async def call(
         self,

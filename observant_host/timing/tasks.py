@@ -132,28 +132,31 @@ class OwnerTask:
 
 
 class Signal:
-    """Something to wake up for; stays set until cleared. For one loop, like asyncio.Event."""
+    """Something to wake up for; stays set until cleared. For one loop, like asyncio.Event.
 
-    __slots__ = ("_set", "_waiters")
+    `raised` is what `is_set` says, to be read only: for where even that call is too much.
+    """
+
+    __slots__ = ("_waiters", "raised")
 
     def __init__(self) -> None:
-        self._set = False
+        self.raised = False
         self._waiters: set[asyncio.Future[None]] = set()
 
     def is_set(self) -> bool:
-        return self._set
+        return self.raised
 
     def set(self) -> None:
-        self._set = True
+        self.raised = True
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     def clear(self) -> None:
-        self._set = False
+        self.raised = False
 
     async def wait(self) -> None:
-        if not self._set:
+        if not self.raised:
             await _first([self], None)
 
     def watch(self, waiter: asyncio.Future[None]) -> None:
@@ -180,7 +183,7 @@ class Latch(Signal, Generic[T]):
 
     def release(self, value: T) -> bool:
         """True the first time; later values are ignored."""
-        if self._set:
+        if self.raised:
             return False
         self._value = value
         self.set()

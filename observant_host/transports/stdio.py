@@ -199,8 +199,9 @@ class StdioTransport:
                 receiver.frame_received(line)
             else:
                 self._odd_line(receiver, line)
-        for excerpt in self._lines.take_oversized():
-            receiver.noise_received("oversized", self._masker.bytes(excerpt))
+        if self._lines.oversized:
+            for excerpt in self._lines.take_oversized():
+                receiver.noise_received("oversized", self._masker.bytes(excerpt))
 
     def _odd_line(self, receiver: Receiver, line: Frame) -> None:
         stripped = line.strip()

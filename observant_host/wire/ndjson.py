@@ -33,6 +33,7 @@ class LineSplitter:
     """Feed chunks, get whole lines without their delimiter.
 
     `max_bytes` bounds one line; what is buffered never exceeds it by more than one chunk.
+    `oversized` has what `take_oversized` would give.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -41,7 +42,7 @@ class LineSplitter:
         self._head: bytes | None = None  # set while an oversized line is being skipped
         self._tail = b""
         self._at_start = True
-        self._oversized: list[bytes] = []
+        self.oversized: list[bytes] = []
 
     def feed(self, data: bytes) -> Sequence[bytes | bytearray]:
         """Take a chunk; return the lines that it completes, in order. They are the caller's."""
@@ -67,7 +68,7 @@ class LineSplitter:
 
         `jsonrpc.recover` reads the id out of one.
         """
-        taken, self._oversized = self._oversized, []
+        taken, self.oversized = self.oversized, []
         return taken
 
     def end(self) -> bytes | bytearray | None:
@@ -91,8 +92,8 @@ class LineSplitter:
 
     def _complete(self, lines: list[bytes | bytearray]) -> None:
         if self._head is not None:
-            if len(self._oversized) < MAX_OVERSIZED:
-                self._oversized.append(self._head + ELLIPSIS + self._tail)
+            if len(self.oversized) < MAX_OVERSIZED:
+                self.oversized.append(self._head + ELLIPSIS + self._tail)
             self._head = None
         else:
             line, self._line = self._line, b""
