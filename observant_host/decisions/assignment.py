@@ -11,6 +11,7 @@ is one that changed. Both give the same names; a test walks random histories bot
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -35,7 +36,7 @@ class Assigned(msgspec.Struct, frozen=True):
     The rest is what the next assignment goes on from: `all_listers` of every name, how many servers
     from the first on were `ready` to be granted names, and, where it `goes_on` from the assignment
     before, what changed: the names in `touched` have another owner or other listers, the servers
-    in `affected` list one of them or claim otherwise.
+    in `affected` list one that has another owner, or claim otherwise.
     """
 
     granted: Mapping[str, Grant]
@@ -159,8 +160,7 @@ class _Step:
         self._listers: dict[str, tuple[str, ...]] = {}
         self._granted: dict[str, Grant] = {}
         self._relisted: set[str] = set()
-        self._touched: set[str] = set()
-        self._regranted = False
+        self._regranted: set[str] = set()
         self._unsettled: set[str] = set()
         self._reviewed: list[NameChange] = []
         self._fresh: list[NameChange] = []
@@ -173,7 +173,6 @@ class _Step:
         for old, new in self._moved:
             if old.shown != new.shown:
                 self._relist(new.server, set(old.shown), dict.fromkeys(new.shown))
-        self._touched |= self._relisted
 
     def _relist(self, server: str, was: set[str], now: Mapping[str, None]) -> None:
         listers, alone = self._listers, (server,)
@@ -185,12 +184,14 @@ class _Step:
                 listers[name] = rest
         for name in came:
             several = listers.get(name)
-            listers[name] = alone if several is None else self._in_order((*several, server))
+            listers[name] = alone if several is None else self._with(several, server)
         self._relisted.update(gone, came)
         self._unsettled.update(gone, self._start.idle.keys() & now.keys())
 
-    def _in_order(self, servers: Iterable[str]) -> tuple[str, ...]:
-        return tuple(sorted(servers, key=self._position.__getitem__))
+    def _with(self, servers: tuple[str, ...], server: str) -> tuple[str, ...]:
+        place = self._position.__getitem__
+        at = bisect(servers, place(server), key=place)
+        return (*servers[:at], server, *servers[at:])
 
     def review(self) -> None:
         """Which grants stand, which are given up, and which have ended."""
@@ -199,9 +200,8 @@ class _Step:
             after = self._reviewed_grant(name, grant)
             if after is grant:
                 continue
-            self._touched.add(name)
+            self._regranted.add(name)
             self._unsettled.add(name)
-            self._regranted = True
             if after is None:
                 del self._granted[name]
             else:
@@ -276,13 +276,13 @@ class _Step:
                     continue
                 if not is_reserved(name, self._servers):
                     self._granted[name] = grant
-                    self._regranted = True
-                    self._touched.add(name)
+                    self._regranted.add(name)
                     self._fresh.append(self._granted_change(name, server))
 
     def _may_be_first(self, ready: int) -> Iterator[Claim]:
         """Servers that may be granted a name that they were not before, in config order."""
-        first = {self._listers[n][0] for n in self._touched if n in self._listers}
+        changed = self._relisted | self._regranted
+        first = {self._listers[name][0] for name in changed if name in self._listers}
         first.update(new.server for _, new in self._moved)
         first.update(claim.server for claim in self.claims[self._start.ready : ready])
         return (
@@ -309,7 +309,7 @@ class _Step:
             claims=self.claims,
             all_listers=self._listers,
             ready=ready,
-            touched=frozenset() if self._afresh else frozenset(self._touched),
+            touched=frozenset() if self._afresh else frozenset(self._relisted | self._regranted),
             affected=self._affected(),
             goes_on=not self._afresh,
         )
@@ -317,7 +317,7 @@ class _Step:
     def _affected(self) -> frozenset[str]:
         if self._afresh:
             return self._servers
-        listers = (self._listers.get(name, _NOBODY) for name in self._touched)
+        listers = (self._listers.get(name, _NOBODY) for name in self._regranted)
         return frozenset(chain(*listers, [new.server for _, new in self._moved]))
 
     def _idle(self) -> dict[str, Grant]:

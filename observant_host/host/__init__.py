@@ -4,5 +4,8 @@ from __future__ import annotations
 
 from observant_host.host.door import Host
 from observant_host.host.examiner import Examiner
+from observant_host.host.loaded import load
 
 __all__ = ["Examiner", "Host"]
+
+load()

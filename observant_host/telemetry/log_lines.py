@@ -41,24 +41,16 @@ def as_console(event: Fields) -> str:
 def as_plain(event: Fields) -> str:
     """For the embedding program's own logging, which adds time and level."""
     hidden = ("timestamp", "level", "logger", "service.name", "schema")
-    return str(_plain()(None, "", {k: v for k, v in event.items() if k not in hidden}))
-
-
-# structlog's renderers bring a terminal's colours and tracebacks with them: for whoever reads lines
+    told = {"event": event["event"], **event}
+    return " ".join(f"{key}={value!r}" for key, value in told.items() if key not in hidden)
 
 
 @cache
 def _console() -> Any:
+    """On first use: the library brings a terminal's colours and tracebacks with it."""
     import structlog
 
     return structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
-
-
-@cache
-def _plain() -> Any:
-    import structlog
-
-    return structlog.processors.KeyValueRenderer(key_order=["event"])
 
 
 class StderrLines:
