@@ -92,12 +92,12 @@ def test_an_unknown_case_is_answered_with_those_there_are(monkeypatch: pytest.Mo
 
 def test_a_missing_index_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(tell: object) -> dict[str, str]:
-        raise NoIndexError("mcp could not be installed: try UV_INDEX_URL")
+        raise NoIndexError("mcp could not be installed: try UV_DEFAULT_INDEX")
 
     monkeypatch.setattr(command, "pythons", unreachable)
     done = CliRunner().invoke(command.main, [])
     assert done.exit_code == 1
-    assert "try UV_INDEX_URL" in done.output
+    assert "try UV_DEFAULT_INDEX" in done.output
 
 
 @pytest.mark.parametrize("as_json", [True, False])
