@@ -160,6 +160,13 @@ class InstanceLock:
         self._folder = folder
         self._descriptor: int | None = None
 
+    @classmethod
+    def of(cls, folder: Path) -> InstanceLock:
+        """The acquired lock of a folder, which is made where there is none."""
+        lock = cls(folder)
+        lock.acquire()
+        return lock
+
     def acquire(self) -> None:
         """Raises InstanceLocked naming the folder and the holder's pid. Idempotent."""
         if self._descriptor is not None:

@@ -58,6 +58,8 @@ FLIGHT_RECORDER: Final = 1000
 """Decisions kept in memory where no record is written: days of a quiet fleet, a megabyte."""
 MERGE_SHARE: Final = 4.0
 """After a merge that took t the next waits 4 t: a storm of changes costs a fifth of the loop."""
+START_SHARE: Final = 19.0
+"""At start a twentieth: hundreds of servers come, and nobody waits for a merge between."""
 MAX_LINKS: Final = 32
 """Of one merge to the readings that it shows: more servers at once are a start."""
 MEMORY_NAME: Final = "memory.json"
@@ -116,6 +118,8 @@ class Core:
         self.decisions: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=FLIGHT_RECORDER)
         self._lists_run_out_s = math.inf
         self._changed: set[str] = set()
+        self._starting = False
+        self._settled = Signal()
         self._starts = StartGate(child_nofile=plan.child_nofile)
         self.black_box: Path | None = None
         self._guardian: Guardian | None = None
@@ -142,7 +146,7 @@ class Core:
     async def _open(self, stack: AsyncExitStack) -> None:
         plan = self.plan
         if plan.state_dir is not None:
-            lock = await asyncio.to_thread(_locked, plan.state_dir)
+            lock = await asyncio.to_thread(InstanceLock.of, plan.state_dir)
             stack.callback(lock.release)
         self.telemetry = plan.telemetry or setup.build(
             plan.config.telemetry,
@@ -293,10 +297,12 @@ class Core:
         """A peer's state or listing changed: merge soon."""
         self._changed.add(name)
         self.dirty.set()
+        if self._starting and self.fleet.settled():
+            self._settled.set()
         self.servers.tell(name)
 
     async def _start_up(self, stop: Signal) -> None:
-        clock = self.plan.clock
+        self._starting, clock = True, self.plan.clock
         until = clock.monotonic() + self.plan.config.host.startup_deadline_s
         while not stop.is_set() and not self.fleet.settled():
             left = until - clock.monotonic()
@@ -304,8 +310,9 @@ class Core:
                 break
             if self.dirty.is_set() and not self.fleet.settled():
                 await self._merge(stop)
-        self.dirty.clear()
-        self._changed.clear()
+        self._starting = False
+        for told in (self._settled, self.dirty, self._changed):
+            told.clear()
         self.store.publish(self.fleet.peer_views())
         self._lists_run_out_s = self.fleet.lists_run_out_s()
         self._say("published", f"{len(self.store.current.tools)} tools")
@@ -354,7 +361,8 @@ class Core:
             if known is not None and (kinds := known.record.take_announced()):
                 self.announced.tell((name, kinds))
         took = self.plan.clock.monotonic() - began
-        await wait_any(self.plan.clock, took * MERGE_SHARE, stop)
+        share = MERGE_SHARE if self.store.published else START_SHARE
+        await wait_any(self.plan.clock, took * share, stop, self._settled)
 
     def _listed(self, names: Collection[str]) -> tuple[str, tuple[Link, ...]]:
         """Why lists were read anew, and by what; "state" where only a server's state changed."""
@@ -386,13 +394,6 @@ class Core:
 
     def _say(self, what: str, detail: str) -> None:
         self.telemetry.count(HostLifecycle(what=what, detail=detail))
-
-
-def _locked(folder: Path) -> InstanceLock:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = InstanceLock(folder)
-    lock.acquire()
-    return lock
 
 
 def _nothing() -> None:

@@ -138,6 +138,7 @@ class PeerRecord:
         self.changed = Signal()
         self.readings = 0
         self.listed = Signal()
+        self._seen: PeerView | None = None
 
     @property
     def off(self) -> bool:
@@ -236,8 +237,8 @@ class PeerRecord:
         return self._around.memory.offered(self.listing)
 
     def peer_view(self) -> PeerView:
-        """What the catalogue needs to know."""
-        return PeerView(
+        """What the catalogue needs to know; the same object while that is the same."""
+        now = PeerView(
             name=self.server.name,
             enabled=self.server.enabled,
             state=self.status.state,
@@ -247,6 +248,11 @@ class PeerRecord:
             listing=self.offered,
             answers=self.vitals.health is not Health.WEDGED,
         )
+        seen = self._seen
+        if seen is not None and seen.listing is now.listing and seen == now:
+            return seen
+        self._seen = now
+        return now
 
     def view(self) -> ServerView:
         """The frozen view of this moment."""
