@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from observant_host.cli.black_box import black_box, dumping
+from observant_host.cli.collecting import set_aside
 from observant_host.cli.limits import raise_open_files
 from observant_host.cli.options import command, config_option, pass_screen
 from observant_host.cli.session import Session
@@ -154,6 +155,7 @@ async def serve_until_stopped(
             published(addresses)
 
     def started() -> None:
+        set_aside()
         if screen.live:
             progress.settled(tell)
         else:

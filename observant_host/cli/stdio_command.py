@@ -6,6 +6,7 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
+from observant_host.cli.collecting import set_aside
 from observant_host.cli.limits import raise_open_files
 from observant_host.cli.options import command, config_option, pass_screen
 from observant_host.cli.session import Session, hushed
@@ -50,6 +51,7 @@ async def _serve(session: Session, screen: Screen) -> None:
         clock=SystemClock(),
         say=screen.detail,
     )
+    set_aside()
     await served.run(stop, hurry)
 
 
