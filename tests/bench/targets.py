@@ -137,6 +137,10 @@ CALLS: tuple[Target, ...] = (
 )
 
 
+FEW_THREADS = 0.2
+"""A child: a pool of a few threads for all of them is not a thread for each."""
+
+
 def _starting(peers: int) -> Iterator[Target]:
     case, work = f"start{peers}", f"{peers} stdio servers to ready"
     bare = "a bare loop that starts and lists the same"
@@ -145,7 +149,9 @@ def _starting(peers: int) -> Iterator[Target]:
         work=work, against=bare, figure="ready_ms", base="bare", how="ratio", limit=1.2, **shared
     )
     yield Target(work=f"{work}: loop stall", figure="stall_ms", limit=60, unit="ms", **shared)
-    yield Target(work=f"{work}: threads a child", figure="threads_each", limit=0.1, **shared)
+    yield Target(
+        work=f"{work}: threads a child", figure="threads_each", limit=FEW_THREADS, **shared
+    )
 
 
 def _catalogue(work: str, against: str, figures: tuple[str, str], limit: float) -> Iterator[Target]:
