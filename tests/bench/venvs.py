@@ -46,7 +46,7 @@ def _python(name: str, tell: Callable[[str], None]) -> str:
     except (RuntimeError, subprocess.SubprocessError, OSError) as error:
         raise NoIndexError(
             f"{name} could not be installed from the package index: {error}\n"
-            "Check the network, or name a mirror in UV_DEFAULT_INDEX, then run the same command again: "
-            "what is installed stays."
+            "Check the network, or name a mirror in UV_DEFAULT_INDEX, then run the same command "
+            "again: what is installed stays."
         ) from error
     return str(folder / "bin/python")
