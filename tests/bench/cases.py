@@ -168,7 +168,7 @@ class Cases:
         with self.subject(transport, way) as subject:
             load = partial(gateway.measured, subject, python=self._pythons["bare"])
             calls = max(100, int(CLOSED.get(way, CLOSED_OURS) * self._scale))
-            closed = load(calls=calls, warm=min(1000, calls))
+            closed = load(calls=calls, warm=calls // 4)
             if way == "fastmcp proxy":  # it cannot keep the pace
                 return _named(closed, "@16")
             paced = load(calls=int(PACE * PACED_S * max(self._scale, 0.5)), rate=PACE, warm=0)
