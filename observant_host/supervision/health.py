@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-import anyio
 import msgspec
 
 from observant_host.decisions.budget import CHECKS, Budget
@@ -19,6 +18,7 @@ from observant_host.decisions.suspicion import Sign
 from observant_host.decisions.terms import Era, Reason
 from observant_host.errors import CallError, CallTimeout, HttpFailure, QueueFull, RpcError
 from observant_host.supervision.figures import process_state
+from observant_host.timing.tasks import ended_by
 from observant_host.wire.messages import parse_discover
 
 if TYPE_CHECKING:
@@ -139,14 +139,6 @@ class Checkups:
 
     async def _ask(self, *until: Signal) -> Checkup | None:
         found: Checkup | None = None
-        async with anyio.create_task_group() as group:
-            for signal in until:
-                group.start_soon(_cancel_on, signal, group.cancel_scope)
+        with ended_by(*until) as scope:
             found = await ask(self._life)
-            group.cancel_scope.cancel()
-        return found
-
-
-async def _cancel_on(signal: Signal, scope: anyio.CancelScope) -> None:
-    await signal.wait()
-    scope.cancel()
+        return None if scope.cancelled_caught else found

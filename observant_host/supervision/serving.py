@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
 from observant_host.decisions import backoff
 from observant_host.decisions.budget import STALE_LISTS, Budget
 from observant_host.decisions.listing_flaws import Flaws, flaws
@@ -21,7 +19,7 @@ from observant_host.peers.pages import ListBounds
 from observant_host.peers.watchdog import Watchdog
 from observant_host.supervision.health import Checkups
 from observant_host.telemetry.vocabulary import ListingFlawed
-from observant_host.timing.tasks import Signal, wait_any
+from observant_host.timing.tasks import Signal, ended_by, wait_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,9 +95,7 @@ class Serving:
         listening = self._record.listening
         gap = listening.reading(self._record.listing)
         heard, nth = self._vitals.heard, self._record.readings + 1
-        async with anyio.create_task_group() as group:
-            for over in (signals.late_modern, signals.lost, signals.condemned):
-                group.start_soon(_cancel_on, over, group.cancel_scope)
+        with ended_by(signals.late_modern, signals.lost, signals.condemned):
             try:
                 self._record.listing = await list_everything(
                     self._life,
@@ -116,7 +112,6 @@ class Serving:
                 self._listed()
             except Unavailable:
                 pass  # the life ended meanwhile: `until_over` sees the same signal
-            group.cancel_scope.cancel()
         listing = self._record.listing
         if listing is not None and not listing.complete and heard == self._vitals.heard:
             self._vitals.take(Sign.QUIET_TIMEOUT)
@@ -310,8 +305,3 @@ class Serving:
 
     def _now(self) -> float:
         return self._around.clock.monotonic()
-
-
-async def _cancel_on(signal: Signal, scope: anyio.CancelScope) -> None:
-    await signal.wait()
-    scope.cancel()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+import anyio
 
-    import anyio
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
     from observant_host.timing.clock import Clock
 
@@ -197,6 +198,24 @@ async def cancel_on(signal: Signal, scope: anyio.CancelScope) -> None:
     """For a task beside the work in a scope: end it as soon as `signal` is set."""
     await signal.wait()
     scope.cancel()
+
+
+@contextmanager
+def ended_by(*signals: Signal) -> Iterator[anyio.CancelScope]:
+    """A scope that is cancelled as soon as one of the signals is set; no task waits for that."""
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    with anyio.CancelScope() as scope:
+        waiter.add_done_callback(lambda _: scope.cancel() if not waiter.cancelled() else None)
+        for signal in signals:
+            signal.watch(waiter)
+        if any(signal.is_set() for signal in signals):
+            scope.cancel()
+        try:
+            yield scope
+        finally:
+            for signal in signals:
+                signal.unwatch(waiter)
+            waiter.cancel()
 
 
 async def wait_any(clock: Clock, seconds: float | None, *signals: Signal) -> Signal | None:

@@ -14,6 +14,7 @@ from observant_host.timing.tasks import (
     Latch,
     OwnerTask,
     Signal,
+    ended_by,
     spawn,
     wait_any,
 )
@@ -194,3 +195,22 @@ async def test_a_cancelled_wait_leaves_nothing_behind() -> None:
         await waiter
     assert clock.waiting == 0
     assert not one._waiters
+
+
+async def test_a_scope_ends_with_the_first_of_its_signals_and_only_while_it_is_open() -> None:
+    first, second = Signal(), Signal()
+    reached = False
+    with ended_by(first, second) as scope:
+        asyncio.get_running_loop().call_soon(second.set)
+        await asyncio.Event().wait()
+    assert scope.cancelled_caught
+    with ended_by(first, second) as scope:  # already set
+        await asyncio.Event().wait()
+    assert scope.cancelled_caught
+    with ended_by(first) as scope:
+        reached = True
+    first.set()
+    await asyncio.sleep(0)
+    assert reached
+    assert not scope.cancelled_caught
+    assert not first._waiters
