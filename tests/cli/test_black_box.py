@@ -15,13 +15,15 @@ import pytest
 from observant_host import Host
 from observant_host.host.core import Core
 from observant_host.incidents.otlp import spans_of_line
-from observant_host.telemetry import flight, setup
+from observant_host.telemetry import flight
+from observant_host.telemetry.facade import Telemetry
+from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.otlp_json import OtlpJson
 from observant_host.telemetry.propagation import TraceContext
 from observant_host.telemetry.vocabulary import DeadlineExpired, HostLifecycle
-from tests.support.hosts import PATIENCE_S, add
-from tests.support.running import config_of, file_in, running
+from tests.support.hosts import add
+from tests.support.running import PATIENCE_S, config_of, file_in, running
 
 if TYPE_CHECKING:
     from observant_host.timing.tasks import Signal
@@ -126,8 +128,7 @@ def recorder() -> flight.FlightRecorder:
 
 def test_a_storm_of_deadlines_pushes_out_no_decision_and_nothing_grows() -> None:
     recorded = recorder()
-    told = setup.capturing()[0]
-    telemetry = type(told)(starter=told._starter, sinks=[recorded])
+    telemetry = Telemetry(starter=OwnIds(), sinks=[recorded])
     telemetry.count(HostLifecycle(what="published", detail="hunter22"))
     for _ in range(2 * flight.EACH):
         telemetry.count(DeadlineExpired(peer="a", scope="call", budget_ms=1, elapsed_ms=2))

@@ -56,11 +56,22 @@ async def test_a_modern_client_is_served_alone(tmp_path: Path) -> None:
         assert await client.end() == 0
 
 
-async def test_the_first_answer_does_not_wait_for_slow_servers(tmp_path: Path) -> None:
+def with_a_slow_server(tmp_path: Path, *, startup_deadline_s: float) -> Path:
     path = configured(tmp_path, slow={"start_delay": 600, "max_life": 30})
-    path.write_text(path.read_text().replace("[host]", "[host]\nstartup_deadline_s = 0.5"))
-    async with line_client(path) as client:
+    deadline = f"[host]\nstartup_deadline_s = {startup_deadline_s}"
+    path.write_text(path.read_text().replace("[host]", deadline))
+    return path
+
+
+async def test_the_first_answer_does_not_wait_for_slow_servers(tmp_path: Path) -> None:
+    async with line_client(with_a_slow_server(tmp_path, startup_deadline_s=600)) as client:
         assert "instructions" not in await client.initialize()
+        assert await client.end() == 0
+
+
+async def test_a_list_waits_for_slow_servers_as_long_as_a_start_may_take(tmp_path: Path) -> None:
+    async with line_client(with_a_slow_server(tmp_path, startup_deadline_s=0.5)) as client:
+        await client.initialize()
         assert (await client.ask("tools/list"))["result"]["tools"] == []
         assert await client.end() == 0
 

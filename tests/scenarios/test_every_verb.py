@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(180)
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 BY_API = {"X-Observant-Host-Principal": "api:ann"}
 
 

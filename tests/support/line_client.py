@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 KEY = "io.modelcontextprotocol/"
 STAMP = {f"{KEY}protocolVersion": "2026-07-28", f"{KEY}clientCapabilities": {}}
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """How long a test waits for what must come: only a failing test ever waits it out."""
 
 HEAD = """version = 1
