@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class CallReply(msgspec.Struct, frozen=True, kw_only=True):
     """A complete result, as the server sent it. `attempts` counts the requests that were sent: 0
     where the result was kept from an earlier one. `input_required`: it is no result yet, and
-    `raw` is what the server wants first."""
+    `raw` is what the server wants first. `typed`: it is known to have a `resultType`."""
 
     raw: Raw
     is_error: bool
@@ -49,6 +49,7 @@ class CallReply(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     attempts: int = 1
     input_required: InputRequired | None = None
+    typed: bool = False
 
 
 class Call(Errand):
@@ -58,8 +59,10 @@ class Call(Errand):
     `takes_tasks`: this call told the server that we know tasks.
     """
 
-    takes_tasks = False
-    _wanted: InputRequired | None = None
+    __slots__ = (
+        *("_fixed", "_hand_up", "_life", "_peer", "_principal", "_wanted"),
+        *("log_level", "seen", "takes_tasks"),
+    )
     _life: Life
     seen: Peek
 
@@ -82,7 +85,7 @@ class Call(Errand):
         principal: str | None = None,
         hand_up: int | None = None,
     ) -> None:
-        # instead of Errand's own, which would first store what this one then replaces
+        # instead of Errand's own, which would store first what is replaced here
         self.method = method
         self.attempt = attempt
         self.purpose = purpose
@@ -92,6 +95,11 @@ class Call(Errand):
         self.witness = witness
         self.on_progress = on_progress
         self.handlers = handlers
+        self.round = 0
+        self.page = None
+        self.scope = "attempt"
+        self.takes_tasks = False
+        self._wanted: InputRequired | None = None
         self._peer = peer
         self._principal = principal
         self._hand_up = hand_up
@@ -99,12 +107,12 @@ class Call(Errand):
         self._fixed = expires is not None
         if expires is not None:
             self.expires = self.latest = expires
+            self.renew_s = None
         else:
             timing = peer.server.timing
             self.latest = began + timing.call_max_s
             self.expires = min(began + timing.call_timeout_s, self.latest)
-            if timing.reset_timeout_on_progress:
-                self.renew_s = timing.call_timeout_s
+            self.renew_s = timing.call_timeout_s if timing.reset_timeout_on_progress else None
 
     async def result(self, params: Params) -> CallReply:
         """From the first sending to the complete result. Raises CallError."""
@@ -322,6 +330,7 @@ class Call(Errand):
             generation=self._life.generation,
             attempts=1 + self.round - (self._hand_up or 0) if attempts is None else attempts,
             input_required=self._wanted,
+            typed=self.seen.result_type is not None,
         )
 
     def _era(self) -> str:

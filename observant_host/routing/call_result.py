@@ -28,9 +28,10 @@ class CallResult:
     its fields are here too. `schema_problem` says why `structuredContent` is not known to fit what
     the tool promised (its outputSchema); the content is there all the same. `input_required` is
     what the server wants first, where the call was to hand that up: then it is no result yet.
+    `typed`: it is known to have a `resultType`, which a large one need not be searched for again.
     """
 
-    __slots__ = ("_call", "_data", "_raw", "input_required", "is_error", "schema_problem")
+    __slots__ = ("_call", "_data", "_raw", "input_required", "is_error", "schema_problem", "typed")
 
     delivery: Delivery = "replied"
     fault: Fault = "none"
@@ -43,8 +44,10 @@ class CallResult:
         is_error: bool = False,
         schema_problem: OutputProblem | None = None,
         input_required: InputRequired | None = None,
+        typed: bool = False,
     ) -> None:
         self.input_required = input_required
+        self.typed = typed
         self._raw = raw
         self._data: dict[str, Any] | None = None
         self._call = call

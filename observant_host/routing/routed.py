@@ -50,16 +50,12 @@ class Routed(Witness):
     `target` is an error where the name leads nowhere, `params` what its server is to be asked.
     """
 
-    # Defaults of the class: what an ordinary call does not change costs it no store.
-    key = 0
-    began = 0.0
-    expires: float | None = None
-    operation: Operation | None = None
-    ended_s: float | None = None
-    _task: asyncio.Task[Any] | None = None
-    _declared = False
-    _unsure = False
-    _withdrawn: str | None = None
+    __slots__ = (
+        *("_asked", "_declared", "_fact", "_of", "_params", "_target", "_task", "_terms"),
+        *("_unsure", "_withdrawn", "began", "ended_s", "expires", "key", "name", "operation"),
+    )
+    began: float
+    key: int
 
     def __init__(
         self,
@@ -71,7 +67,18 @@ class Routed(Witness):
         terms: Terms,
         fact: RoutedCall,
     ) -> None:
+        self.attempts = 0
+        self.delivery = "not_sent"
+        self.era = "unknown"
+        self.progress = None
         self.name = asked.name
+        self.expires: float | None = None
+        self.ended_s: float | None = None
+        self.operation: Operation | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._declared = False
+        self._unsure = False
+        self._withdrawn: str | None = None
         self._of = of
         self._asked = asked
         self._target = target
@@ -134,6 +141,7 @@ class Routed(Witness):
                     is_error=reply.is_error,
                     schema_problem=problem,
                     input_required=reply.input_required,
+                    typed=reply.typed,
                 )
         except CallError as error:
             error.args = (of.masker.text(str(error)),)  # it may repeat what a server said

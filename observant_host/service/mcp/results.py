@@ -36,7 +36,8 @@ def complete(request_id: int | str, result: CallResult) -> Response:
     """The response with this result. One of a legacy server gets the `resultType` that every
     result has now."""
     raw = result.raw_view
-    return result_of(request_id, _with(raw, () if _head(raw).resultType else (COMPLETE,)))
+    typed = result.typed or _head(raw).resultType
+    return result_of(request_id, _with(raw, () if typed else (COMPLETE,)))
 
 
 def contents(request_id: int | str, result: CallResult, *, private: bool) -> Response:

@@ -40,6 +40,12 @@ def test_what_is_no_object_goes_on_as_it_is() -> None:
     assert said(complete(1, result(b"[1]"))) == b"[1]"
 
 
+def test_a_result_known_to_have_its_type_is_not_looked_into_again() -> None:
+    raw = Raw(b'{"not":"looked at"}')
+    known = CallResult(raw, call=CallFacts("t"), typed=True)
+    assert said(complete(1, known)) == bytes(raw)
+
+
 COMPLETE = b'"resultType":"complete"'
 
 
