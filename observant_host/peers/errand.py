@@ -30,11 +30,13 @@ class Witness:
     of it last.
     """
 
-    # Defaults of the class: what an ordinary call does not change costs it no store.
-    attempts = 0
-    delivery: Delivery = "not_sent"
-    era = "unknown"
-    progress: ProgressNote | None = None
+    __slots__ = ("attempts", "delivery", "era", "progress")
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.delivery: Delivery = "not_sent"
+        self.era = "unknown"
+        self.progress: ProgressNote | None = None
 
     def asked(self) -> None:
         """A request is about to be sent."""
@@ -50,20 +52,23 @@ class Errand:
     `handlers` decide what this one request declares (None: what the life declares).
     """
 
-    # As with Witness: whoever makes one of its own sets only what differs.
-    latest = math.inf
-    renew_s: float | None = None
-    scope: DeadlineScope = "attempt"
-    target: str | None = None
-    uri: str | None = None
-    on_progress: OnProgress | None = None
-    parent: TraceContext | None = None
-    purpose = ""
-    attempt = 1
-    round = 0
-    page: int | None = None
-    handlers: InputHandlers | None = None
-    witness: Witness | None = None
+    __slots__ = (
+        "attempt",
+        "expires",
+        "handlers",
+        "latest",
+        "method",
+        "on_progress",
+        "page",
+        "parent",
+        "purpose",
+        "renew_s",
+        "round",
+        "scope",
+        "target",
+        "uri",
+        "witness",
+    )
 
     def __init__(
         self,
@@ -88,7 +93,7 @@ class Errand:
         self.expires = expires
         self.latest = latest
         self.renew_s = renew_s
-        self.scope = scope
+        self.scope: DeadlineScope = scope
         self.target = target
         self.uri = uri
         self.on_progress = on_progress

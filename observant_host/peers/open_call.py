@@ -26,10 +26,18 @@ class OpenCall:
     entry among the open requests (peers.pending.Entry): a second object would say nothing more.
     """
 
-    # defaults of the class: what an ordinary call does not change costs it no store
-    sent: Sent | None = None
-    _last_progress: float | None = None
-    _telling: asyncio.Task[Any] | None = None
+    __slots__ = (
+        "_last_progress",
+        "_telling",
+        "began",
+        "context",
+        "errand",
+        "expires",
+        "future",
+        "id",
+        "method",
+        "sent",
+    )
 
     def __init__(
         self,
@@ -48,6 +56,9 @@ class OpenCall:
         self.future = future
         self.began = began
         self.context = context
+        self.sent: Sent | None = None
+        self._last_progress: float | None = None
+        self._telling: asyncio.Task[Any] | None = None
 
     @property
     def waiter(self) -> OpenCall:

@@ -142,6 +142,7 @@ class _Reading:
 class _PageErrand(Errand):
     """Reads its page while the request's operation is open, so that a bad one is its outcome."""
 
+    __slots__ = ("found", "key")
     found: Page
     key: ListKey
 

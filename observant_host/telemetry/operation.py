@@ -22,7 +22,6 @@ from observant_host.telemetry.vocabulary import Request, RoutedCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextvars import Token
     from types import TracebackType
 
     from observant_host.telemetry.facade import Telemetry
@@ -48,21 +47,31 @@ class Operation:
     `given` is the fact it began with, `fact` with all that was noted since.
     """
 
-    # Defaults of the class, and no slots: an attribute that keeps its default costs no store.
-    context: TraceContext = _NOT_ENTERED
-    outcome: str = "ok"
-    error_type: str | None = None
-    duration_ns = 0
-    inner_ns = 0
-    queued_s = 0.0
-    handle: object | None = None
-    events: tuple[SpanEvent, ...] | list[SpanEvent] = ()
-    links: tuple[Link, ...] = ()
-    _noted: dict[str, object] | None = None
-    _said = False
-    _outer: Operation | None = None
-    last_attempt: TraceContext | None = None
-    _token: Token[Operation | None]
+    __slots__ = (
+        "_began",
+        "_noted",
+        "_outer",
+        "_said",
+        "_telemetry",
+        "_token",
+        "context",
+        "duration_ns",
+        "error_type",
+        "events",
+        "given",
+        "handle",
+        "inner_ns",
+        "last_attempt",
+        "links",
+        "outcome",
+        "parent",
+        "queued_s",
+        "start_ns",
+    )
+    context: TraceContext
+    duration_ns: int
+    handle: object | None
+    start_ns: int
 
     def __init__(
         self,
@@ -75,8 +84,16 @@ class Operation:
         self._telemetry = telemetry
         self.given = given
         self.parent = parent
-        if links:
-            self.links = tuple(links)
+        self.links = tuple(links) if links else ()
+        self.context = _NOT_ENTERED
+        self.outcome = "ok"
+        self.error_type: str | None = None
+        self.inner_ns = 0
+        self.queued_s = 0.0
+        self.events: tuple[SpanEvent, ...] | list[SpanEvent] = ()
+        self.last_attempt: TraceContext | None = None
+        self._noted: dict[str, object] | None = None
+        self._said = False
 
     @property
     def fact(self) -> Fact:
@@ -108,7 +125,7 @@ class Operation:
 
     def __enter__(self) -> Operation:
         telemetry, given = self._telemetry, self.given
-        outer = self._outer = ambient.get()
+        self._outer = outer = ambient.get()
         if self.parent is None:
             self.parent = outer.context if outer is not None else telemetry.embedding()
         if type(given) is Request and given.attempt > 1 and outer is not None:

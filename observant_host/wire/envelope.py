@@ -27,8 +27,18 @@ TRACE_KEYS: Final = frozenset({"traceparent", "tracestate", "baggage"})
 Params = Mapping[str, Any] | Raw | None
 """Parameters as a mapping (values may be Raw, which pass through untouched), or all of them raw."""
 
+NEWLINE: Final = 10
+RETURN: Final = 13
+"""As bytes of a frame: a search for an integer is several times faster than one for a byte string.
+"""
+
 encode: Final = msgspec.json.Encoder().encode
 _decode_object: Final = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+_BEGIN: Final = b'{"jsonrpc":"2.0","id":'
+_PARAMS: Final = b',"params":'
+_META: Final = b',"_meta":{'
 
 
 class ClientInfo(msgspec.Struct, frozen=True):
@@ -114,9 +124,10 @@ class Stamp:
             )
         trace = b"" if traceparent is None else b'"traceparent":"%b",' % traceparent.encode()
         token = b"" if progress_token is None else b'"progressToken":%d,' % progress_token
+        head, number = b',"method":' + encode(method), b"%d" % request_id
+        body = encode(params)[:-1]
         return on_one_line(
-            b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b,"_meta":{%b%b%b'
-            % (request_id, encode(method), encode(params)[:-1], trace, token, self._end)
+            b"".join((_BEGIN, number, head, _PARAMS, body, _META, trace, token, self._end))
         )
 
 
@@ -168,7 +179,7 @@ def message(head: dict[str, Any], body: dict[str, Any]) -> bytes:
 
 def on_one_line(frame: bytes) -> bytes:
     """Raw values may be pretty-printed: a newline is only ever white space in JSON, so blank it."""
-    if b"\n" in frame or b"\r" in frame:
+    if NEWLINE in frame or RETURN in frame:
         return frame.replace(b"\n", b" ").replace(b"\r", b" ")
     return frame
 
