@@ -46,6 +46,9 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> Sequence[bytes | bytearray]:
         """Take a chunk; return the lines that it completes, in order. They are the caller's."""
+        if self._line and b"\n" not in data:
+            self._take(data)  # the middle of a long line, which splitting would copy once more
+            return []
         pieces = data.split(b"\n")
         if self._line or self._at_start or self._head is not None or len(data) > self._max_bytes:
             return self._joined(pieces)
