@@ -161,6 +161,7 @@ async def serve_until_stopped(
         else:
             tell()
 
+    set_aside()  # all that is imported: a start then looks through nothing but what it makes
     try:
         await serve(
             host,

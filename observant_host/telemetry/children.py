@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.telemetry.metric_list import METRICS, OTHER, SNAPSHOT
 from observant_host.telemetry.series import (
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
 
     from observant_host.telemetry.metric_list import Metric
+
+
+_EAGER: Final = tuple((metric, values) for metric in METRICS.values() for values in metric.eager)
+"""What every peer has from the start: a start of hundreds makes tens of thousands of these."""
 
 
 class Children:
@@ -46,9 +50,10 @@ class Children:
         return found
 
     def configure(self, peer: str) -> None:
-        for metric in METRICS.values():
-            for values in metric.eager:
-                self.series(metric.name, peer, *values)
+        for metric, values in _EAGER:
+            if (key := (metric.name, peer, *values)) not in self._asked:
+                made = self._series[metric.name].setdefault(key[1:], _make(metric))
+                self._asked[key] = made
 
     def forget(self, peer: str) -> None:
         for name, series in self._series.items():
