@@ -13,6 +13,7 @@ import json
 import re
 import subprocess
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,8 @@ import msgspec
 from tests.interop.conformance_driver import Outcome, suite
 from tests.interop.endpoint import endpoint
 from tests.interop.http_servers import Kind, everything, serving
+
+Judging = Callable[[Kind, Path, str, str], dict[str, Outcome]]
 
 SUITE_LIMIT_S = 240
 """A run takes 4 s against a server, 8 s through a host, several times that on a busy machine."""
@@ -45,13 +48,9 @@ class Pair(msgspec.Struct, frozen=True):
         return self.through is not None and self.through.verdict == "PASS"
 
 
-def judged(url: str, revision: str, out: Path) -> dict[str, Outcome]:
-    """Each scenario that exists at a revision, by its name. What only warned did not come within a
-    second or two, which a busy machine may need: it is run once more, alone."""
-    found = run(url, revision, out / "all", "--suite=all")
-    for name, one in found.items():
-        if one.verdict == "FAIL" and not one.failed:
-            found |= run(url, revision, out / name, f"--scenario={name}")
+def judged(url: str, revision: str, out: Path, which: str = "--suite=all") -> dict[str, Outcome]:
+    """Each scenario that exists at a revision, by its name."""
+    found = run(url, revision, out, which)
     return {name: one for name, one in found.items() if not name.startswith(OPTIONAL)}
 
 
@@ -78,26 +77,36 @@ def side_by_side(folder: Path, revision: str, sdk: str = "python_sdk_2") -> dict
     """The everything-server of an SDK, directly and through a host that calls it by HTTP."""
     kind = everything(sdk)
     with ThreadPoolExecutor(2) as pool:
-        direct = pool.submit(_direct, kind, folder / "direct", revision)
-        through = pool.submit(_through, kind, folder / "through", revision)
+        direct = pool.submit(_twice, _direct, kind, folder / "direct", revision)
+        through = pool.submit(_twice, _through, kind, folder / "through", revision)
         found = direct.result(), through.result()
     names = sorted(found[0].keys() | found[1].keys())
     return {name: Pair(found[0].get(name), found[1].get(name)) for name in names}
 
 
-def _direct(kind: Kind, folder: Path, revision: str) -> dict[str, Outcome]:
+def _twice(judging: Judging, kind: Kind, folder: Path, revision: str) -> dict[str, Outcome]:
+    """What only warned did not come within a second or two, which a busy machine may need: it is
+    run once more, alone and with everything anew."""
+    found = judging(kind, folder, revision, "--suite=all")
+    for name, one in tuple(found.items()):
+        if one.verdict == "FAIL" and not one.failed:
+            found |= judging(kind, folder / name, revision, f"--scenario={name}")
+    return found
+
+
+def _direct(kind: Kind, folder: Path, revision: str, which: str) -> dict[str, Outcome]:
     folder.mkdir(parents=True)
     with serving(kind, folder / "server.log") as behind:
-        return judged(behind.url, revision, folder / "out")
+        return judged(behind.url, revision, folder / "out", which)
 
 
-def _through(kind: Kind, folder: Path, revision: str) -> dict[str, Outcome]:
+def _through(kind: Kind, folder: Path, revision: str, which: str) -> dict[str, Outcome]:
     """To a server of its own: what one run changes in a server's lists is not the other's."""
     folder.mkdir(parents=True)
     with serving(kind, folder / "server.log") as behind:
         server = {"url": behind.url, "allow_legacy": kind.allowance}
         with endpoint(folder / "host", {"everything": server}) as url:
-            return judged(url, revision, folder / "out")
+            return judged(url, revision, folder / "out", which)
 
 
 def table(pairs: dict[str, Pair]) -> str:
