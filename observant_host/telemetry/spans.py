@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 from opentelemetry import trace
-from opentelemetry.context import Context
+from opentelemetry.context import Context, get_current
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
@@ -49,6 +49,11 @@ class _Shape(msgspec.Struct, frozen=True):
     error: bool
 
 
+LOOK_EVERY_NS: Final = 10_000_000
+"""How often to look whether there is a tracing library at last: asking it for a span that it has
+not costs more than giving an identity of our own."""
+
+
 class SpanSink:
     """Starter and sink in one: gives operations their identity, ends their spans.
 
@@ -70,11 +75,14 @@ class SpanSink:
         self._clean = cleaner.text
         self._own = fallback or OwnIds()
         self._shapes = Shapes(self._shape, cleaner)
+        self._without_until_ns = 0
 
     def start(
         self, fact: Fact, *, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
     ) -> tuple[TraceContext, object | None]:
         kind = type(fact)
+        if start_ns < self._without_until_ns:
+            return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
         if (
             parent is not None
             and (parent.origin is self._own or not parent.sampled)
@@ -95,10 +103,14 @@ class SpanSink:
         except Exception:  # noqa: BLE001 - somebody else's provider must not break a call of ours
             return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
         if not given.is_valid or (parent is not None and given.span_id == parent.span_id):
+            if not given.is_valid:
+                self._without_until_ns = start_ns + LOOK_EVERY_NS
             return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
         return _seen(span, given), span if span.is_recording() else None
 
     def ambient(self) -> TraceContext | None:
+        if not get_current():
+            return None  # nobody has a span, or anything else: what is most often so costs least
         span = trace.get_current_span()
         given = span.get_span_context()
         return _seen(span, given) if given.is_valid else None
