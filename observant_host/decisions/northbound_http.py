@@ -81,7 +81,13 @@ def repeats(question: Question, said: Said) -> bool:
         return False
     if METHODS[method].names is None:
         return True
-    return target is not None and said(NAME, ()) == [target] and decoded(target) == target
+    return (
+        target is not None
+        and said(NAME, ()) == [target]
+        and target.isascii()
+        and target.isprintable()
+        and not target.startswith(_BEGIN)
+    )
 
 
 def mismatch(

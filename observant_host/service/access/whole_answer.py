@@ -29,10 +29,15 @@ def fits(request: web.Request) -> bool:
 class WholeAnswer(web.StreamResponse):
     """200 with this JSON. `now_ns`: nanoseconds since the epoch."""
 
+    _writer: AbstractStreamWriter | None = None
+
     def __init__(self, body: bytes, *, now_ns: int) -> None:
-        super().__init__()
+        # not the base's: all that it would keep is for writing another head
         self._whole = b"%b%d\r\n\r\n%b" % (_heads.at(now_ns // _SECOND), len(body), body)
-        self._writer: AbstractStreamWriter | None = None
+
+    @property
+    def status(self) -> int:
+        return 200
 
     @property
     def keep_alive(self) -> bool:

@@ -70,7 +70,7 @@ class Calls:
         name = question.target
         if name is None:
             return _lacks(question, "name", "a string")
-        options = self._options(question, caller, out, op)
+        options = _options(question, caller, out, op)
         arguments = question.params.get("arguments", NO_ARGUMENTS)
         result: CallResult | Response
         try:
@@ -110,7 +110,7 @@ class Calls:
         name = question.target
         if name is None:
             return _lacks(question, "name", "a string")
-        options = self._options(question, caller, out, op)
+        options = _options(question, caller, out, op)
         arguments = question.params.get("arguments", NO_ARGUMENTS)
 
         async def call(options: CallOptions) -> CallResult:
@@ -133,7 +133,7 @@ class Calls:
         uri = question.target
         if uri is None:
             return _lacks(question, "uri", "a string")
-        options = self._options(question, caller, out, op)
+        options = _options(question, caller, out, op)
 
         async def read() -> CallResult | Response:
             owner = self._aiming.resource(uri, caller.slice)
@@ -161,7 +161,7 @@ class Calls:
         if not isinstance(ref, dict) or not isinstance(argument, dict):
             return _lacks(question, "ref` and `argument", "objects")
         context = question.value("context")
-        options = self._options(question, caller, out, op)
+        options = _options(question, caller, out, op)
 
         async def call() -> CallResult:
             server = None
@@ -201,23 +201,22 @@ class Calls:
                 question, caller, op, server=owner, options=options, call=call, relay=relay
             )
 
-    def _options(
-        self, question: Question, caller: Caller, out: Outlet, op: Operation
-    ) -> CallOptions:
-        """What goes with the call. Without handlers nothing is declared for it southbound."""
-        meta = question.meta
-        options: CallOptions = {
-            "principal": caller.principal,
-            "parent": op.context,
-            "handlers": NO_HANDLERS,
-        }
-        if meta.progress_token is not None:
-            options["on_progress"] = _progress_to(out, meta.progress_token)
-        if meta.log_level is not None:
-            options["log_level"] = meta.log_level
-        if meta.others:
-            options["meta"] = meta.others
-        return options
+
+def _options(question: Question, caller: Caller, out: Outlet, op: Operation) -> CallOptions:
+    """What goes with the call. Without handlers nothing is declared for it southbound."""
+    meta = question.meta
+    options: CallOptions = {
+        "principal": caller.principal,
+        "parent": op.context,
+        "handlers": NO_HANDLERS,
+    }
+    if meta.progress_token is not None:
+        options["on_progress"] = _progress_to(out, meta.progress_token)
+    if meta.log_level is not None:
+        options["log_level"] = meta.log_level
+    if meta.others:
+        options["meta"] = meta.others
+    return options
 
 
 async def _answered(

@@ -110,12 +110,13 @@ class Door:
                 return _refused(None, Refusal(INVALID_REQUEST, why.strip(), status=413))
         messages = decode(body)
         message = messages[0] if len(messages) == 1 else None
-        if _is_legacy(request, message):
-            return await self._legacy.post(request, body, caller)
-        if isinstance(message, Notification):
-            return web.Response(status=202)
-        if not isinstance(message, Request):
-            return _refused(None, _unusable(body))
+        if not isinstance(message, Request) or not _is_modern(message, headers.get(VERSION)):
+            if _is_legacy(request, message):
+                return await self._legacy.post(request, body, caller)
+            if isinstance(message, Notification):
+                return web.Response(status=202)
+            if not isinstance(message, Request):
+                return _refused(None, _unusable(body))
         reads = accepted(headers.get("Accept"))
         if not (reads.json or reads.sse):
             why = "the client must accept application/json and text/event-stream"
@@ -127,12 +128,15 @@ class Door:
             if refusal is not None:
                 await self._desk.refuse(message.id, message.method, refusal, out=out, era="modern")
             elif not isinstance(read, Refusal):
-                around = parse(headers.get("traceparent"), headers.get("tracestate"))
+                around = None
+                if "traceparent" in headers:
+                    around = parse(headers["traceparent"], headers.get("tracestate"))
                 await self._desk.serve(read, caller, out=out, around=around)
         except Unavailable as error:
             return _refused(message.id, Refusal(INTERNAL_ERROR, str(error), status=503))
         finally:
-            out.abandon()
+            if not out.closed:
+                out.abandon()
         return out.response or web.Response(status=500)
 
     def _mismatch(self, request: web.Request, read: Question, caller: Caller) -> Refusal | None:
@@ -145,18 +149,20 @@ class Door:
         return mismatch(read, _headers(request), mirrored)
 
 
+def _is_modern(message: Request, header: str | None) -> bool:
+    """Whether `era_of` says so without a look into `_meta`."""
+    return header in MODERN and message.method != "initialize"
+
+
 def _is_legacy(request: web.Request, message: object) -> bool:
     """A reply, a batch or something unreadable is modern, unless it names a session."""
-    header = request.headers.get(VERSION)
     method, params = "", None
     if isinstance(message, Request | Notification):
         method, params = message.method, message.params
-    if header in MODERN and method != "initialize":
-        return False  # as the table says, without a look into `_meta`
     era = era_of(
         method,
         says_version=says_version(params),
-        header=header,
+        header=request.headers.get(VERSION),
         has_session=SESSION in request.headers,
     )
     return era == "legacy"

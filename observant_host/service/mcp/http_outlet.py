@@ -48,7 +48,15 @@ _STREAM_HEADERS: Final = {
 
 class HttpOutlet:
     """`response` is what the handler returns, once `respond` is over. `cut` says why we ended it
-    ourselves, else None."""
+    ourselves, else None. `closed`: nothing is left to `abandon` either."""
+
+    # Defaults of the class: most exchanges are one small body, and change only the last.
+    closed = False
+    cut: str | None = None
+    _waiting_bytes = 0
+    _last = False
+    _pump: asyncio.Task[None] | None = None
+    response: web.StreamResponse | None = None
 
     def __init__(
         self,
@@ -65,14 +73,8 @@ class HttpOutlet:
         self._silences = silences
         self._stalled_s = stalled_s
         self._waiting: deque[tuple[Part, ...]] = deque()
-        self._waiting_bytes = 0
         self._more = Signal()
-        self._last = False
-        self._pump: asyncio.Task[None] | None = None
         silences.begin(self)
-        self.closed = False
-        self.cut: str | None = None
-        self.response: web.StreamResponse | None = None
 
     def notify(self, message: bytes) -> None:
         """Begins the stream. A client that reads no streams is told nothing."""
@@ -85,6 +87,15 @@ class HttpOutlet:
     async def respond(self, response: Response) -> None:
         self._silences.end(self)
         if self._pump is None and self._accepted.json:
+            parts = response.parts
+            if (
+                response.status == STATUS_OK
+                and sum(map(len, parts)) <= WHOLE_BYTES
+                and fits(self._request)
+            ):
+                self.response = WholeAnswer(b"".join(parts), now_ns=self._clock.wall_ns())
+                self.closed = True
+                return
             await self._body(response)
             return
         self._last = True
@@ -131,9 +142,6 @@ class HttpOutlet:
 
     async def _body(self, response: Response) -> None:
         if response.size <= WHOLE_BYTES:
-            if response.status == STATUS_OK and fits(self._request):
-                self.response = WholeAnswer(response.whole(), now_ns=self._clock.wall_ns())
-                return
             self.response = web.Response(
                 body=response.whole(), status=response.status, headers=_BODY_HEADERS
             )

@@ -107,6 +107,7 @@ def _without(raw: Raw, *keys: str) -> Raw:
     return Raw(encode({key: one for key, one in members.items() if key not in keys}))
 
 
+_MODERN: Final = b"{" + COMPLETE
 _OPENING: Final = re.compile(rb"\s*\{")
 _EMPTY: Final = re.compile(rb"\s*\{\s*\}")
 _decode_head: Final = msgspec.json.Decoder(_Head).decode
