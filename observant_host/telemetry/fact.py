@@ -9,5 +9,5 @@ import msgspec
 SpanKind = Literal["internal", "client", "server"]
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
+class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Base. `outcome`, `error_type`, `duration` are the operation's, not the fact's."""

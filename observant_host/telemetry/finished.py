@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.rules import Rule
 
 
-class Finished(msgspec.Struct):
+class Finished(msgspec.Struct, gc=False):
     """One fact with its outcome, duration and place in a trace.
 
     `outcome` is a call outcome, or "error" for a failure that is no call's. `inner_ns` is how

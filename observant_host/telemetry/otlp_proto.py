@@ -21,8 +21,8 @@ from opentelemetry.trace.status import Status, StatusCode
 from observant_host.telemetry.rules import STRINGS, events_of, is_error
 from observant_host.telemetry.shapes import (
     Shapes,
+    add_own,
     fields_of,
-    own_attributes,
     repeating_attributes,
 )
 from observant_host.telemetry.spans import KINDS, cleaned, link_of, span_context
@@ -126,8 +126,9 @@ class OtlpProto:
 
     def readable(self, done: Finished) -> ReadableSpan:
         """The same as an object of the SDK."""
-        repeating = cleaned(repeating_attributes(done), self._clean)
-        return self._readable(done, repeating | own_attributes(done, self._clean))
+        attributes = cleaned(repeating_attributes(done), self._clean)
+        add_own(attributes, done, fields_of(type(done.fact)).once, self._clean)
+        return self._readable(done, attributes)
 
     def _shape(self, done: Finished) -> _Shape:
         span = _span(self._readable(done, cleaned(repeating_attributes(done), self._clean)))

@@ -21,7 +21,7 @@ _MAX_TRACESTATE: Final = 512
 _random: Final = random.Random()  # noqa: S311 - trace ids identify, they protect nothing
 
 
-class TraceContext(msgspec.Struct, frozen=True):
+class TraceContext(msgspec.Struct, frozen=True, gc=False):
     """One span's identity: 128 and 64 bit integers, never 0.
 
     `origin` is the telemetry library's own object for it, kept so that a child need not rebuild

@@ -120,21 +120,26 @@ def repeating_attributes(done: Finished) -> dict[str, Value]:
     return out
 
 
-def own_attributes(done: Finished, clean: Callable[[str], str]) -> dict[str, AttributeValue]:
-    """The others, cleaned: its own, and few."""
+def add_own(
+    attributes: dict[str, AttributeValue],
+    done: Finished,
+    own: tuple[tuple[str, str], ...],
+    clean: Callable[[str], str],
+) -> None:
+    """Add the others, cleaned, to those that repeat: each span's `own`, and few."""
     fact = done.fact
-    out: dict[str, AttributeValue] = {}
-    for name, key in fields_of(type(fact)).once:
+    for name, key in own:
         value = getattr(fact, name)
-        if value is None or value == "":
-            continue
-        if type(value) is str:
-            out[key] = clean(value)
-        else:
-            out[key] = str(value) if key in STRINGS else value
+        kind = type(value)
+        if kind is float:
+            attributes[key] = value
+        elif value is not None and value != "":
+            if kind is str:
+                attributes[key] = clean(value)
+            else:
+                attributes[key] = str(value) if key in STRINGS else value
     if done.links:
-        out.update(link_attributes(done.links))
-    return out
+        attributes.update(link_attributes(done.links))
 
 
 def _is_once(key: str, kind: object) -> bool:

@@ -18,7 +18,7 @@ from opentelemetry.trace.status import Status, StatusCode
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.propagation import TraceContext
 from observant_host.telemetry.rules import KEPT, RULES, events_of, is_error, span_name
-from observant_host.telemetry.shapes import Shapes, own_attributes, repeating_attributes
+from observant_host.telemetry.shapes import Shapes, add_own, fields_of, repeating_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,11 +42,14 @@ _ERROR: Final = Status(StatusCode.ERROR)
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """What the spans of one shape have in common; `name` only where it may have changed since."""
+    """What the spans of one shape have in common; `name` only where it may have changed since.
+    `own`: what of their facts is each span's own. `eventful`: their facts tell of events."""
 
     name: str | None
     attributes: dict[str, Any]
+    own: tuple[tuple[str, str], ...]
     error: bool
+    eventful: bool
 
 
 LOOK_EVERY_NS: Final = 10_000_000
@@ -106,7 +109,7 @@ class SpanSink:
             if not given.is_valid:
                 self._without_until_ns = start_ns + LOOK_EVERY_NS
             return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
-        return _seen(span, given), span if span.is_recording() else None
+        return _seen(span, given), None if type(span) is NonRecordingSpan else span
 
     def ambient(self) -> TraceContext | None:
         if not get_current():
@@ -129,18 +132,24 @@ class SpanSink:
         shape = self._shapes.of(done)
         if shape.name is not None and shape.name != getattr(span, "name", None):
             span.update_name(shape.name)
-        span.set_attributes(shape.attributes | own_attributes(done, self._clean))
-        for event in (*done.events, *events_of(done.fact, done.start_ns)):
-            span.add_event(event.name, cleaned(event.attributes, self._clean), event.time_ns)
+        attributes = shape.attributes.copy()
+        add_own(attributes, done, shape.own, self._clean)
+        span.set_attributes(attributes)
+        if done.events or shape.eventful:
+            for event in (*done.events, *events_of(done.fact, done.start_ns)):
+                span.add_event(event.name, cleaned(event.attributes, self._clean), event.time_ns)
         if shape.error:
             span.set_status(_ERROR)
         span.end(done.start_ns + done.duration_ns)
 
     def _shape(self, done: Finished) -> _Shape:
+        fields = fields_of(type(done.fact))
         return _Shape(
             None if done.rule.span else done.name,
             cleaned(repeating_attributes(done), self._clean),
+            fields.once,
             is_error(done.fact, done.outcome),
+            fields.eventful,
         )
 
     def _context_of(self, parent: TraceContext) -> Context:
