@@ -6,10 +6,19 @@ from typing import Any
 
 import pytest
 
-from observant_host.decisions.northbound_http import Accepted, accepted, decoded, is_json, mismatch
+from observant_host.decisions.northbound_http import (
+    Accepted,
+    accepted,
+    decoded,
+    is_json,
+    mismatch,
+    repeats,
+)
+from observant_host.wire.envelope import PROTOCOL_VERSION
 from observant_host.wire.mirrored_headers import Mirrored
 from tests.decisions.test_northbound import STAMP, read
 
+CALL = "tools/call"
 BASE = {"mcp-protocol-version": ["2026-07-28"], "mcp-method": ["tools/call"]}
 REGION = Mirrored("Mcp-Param-Region", ("place", "region"), "string")
 COUNT = Mirrored("Mcp-Param-Count", ("count",), "integer")
@@ -53,6 +62,34 @@ def test_a_header_that_is_missing_unreadable_or_different_is_refused(
 ) -> None:
     found = problem(headers)
     assert found is None if says is None else found is not None and says in found
+
+
+@pytest.mark.parametrize(
+    ("headers", "keys", "plainly"),
+    [
+        ({**BASE, "mcp-name": ["echo"]}, {}, True),
+        ({**BASE, "mcp-method": ["tools/list"]}, {"method": "tools/list"}, True),
+        ({**BASE, "mcp-name": ["=?base64?ZWNobw==?="]}, {}, False),
+        ({**BASE, "mcp-name": ["=?base64?x?="]}, {"name": "=?base64?x?="}, False),
+        ({**BASE, "mcp-name": ["é"]}, {"name": "é"}, False),
+        ({**BASE, "mcp-name": ["a\x01"]}, {"name": "a\x01"}, False),
+        ({**BASE, "mcp-name": ["echo"] * 2}, {}, False),
+        ({**BASE, "mcp-method": ["x"]}, {"method": "x"}, False),
+        ({**BASE, "mcp-method": ["tools/list"], "mcp-name": ["echo"]}, {}, False),
+        ({"mcp-method": ["tools/call"], "mcp-name": ["echo"]}, {}, False),
+        ({**BASE, "mcp-protocol-version": ["2020-01-01"]}, {"version": "2020-01-01"}, False),
+        (BASE, {"name": None}, False),
+        (BASE, {}, False),
+    ],
+)
+def test_headers_that_plainly_repeat_the_body_are_told_apart_at_once(
+    headers: dict[str, list[str]], keys: dict[str, Any], plainly: bool
+) -> None:
+    stamp = STAMP | ({PROTOCOL_VERSION: keys["version"]} if "version" in keys else {})
+    question = read({"_meta": stamp, "name": keys.get("name", "echo")}, keys.get("method", CALL))
+    assert repeats(question, lambda name, default: headers.get(name, default)) is plainly
+    if plainly:
+        assert mismatch(question, headers) is None
 
 
 def test_what_has_no_name_needs_no_name_header() -> None:

@@ -131,7 +131,10 @@ class Hall:
                 return await handler(request)
             code = 500
             try:
-                response = await post(request, caller)
+                try:
+                    response = await post(request, caller)
+                except web.HTTPException as error:
+                    response = _as_json(error, request)
                 code = response.status
             except asyncio.CancelledError:
                 code = 499
