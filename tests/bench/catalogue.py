@@ -100,34 +100,29 @@ def measured(servers: int = 100, tools: int = 100) -> dict[str, float]:
     first = merged([decode(server, bytes(bytearray(body))) for server, body in bodies.items()])
     gc.collect()
     added = rss_mib() - before_mib
-    parse_s, decode_s, merge_s = float("inf"), float("inf"), float("inf")
+    costs: dict[str, float] = {}
+
+    def least(what: str, work: Callable[[], Any]) -> Any:
+        took, found = _cpu(work)
+        costs[what] = min(costs.get(what, took * 1e3), took * 1e3)
+        return found
+
     views: list[PeerView] = []
     for _ in range(ROUNDS):
-        parse_s = min(parse_s, _cpu(lambda: [parse(body) for body in bodies.values()])[0])
+        least("parse_ms", lambda: [parse(body) for body in bodies.values()])
         forget_verdicts()
-        took, views = _cpu(lambda: [decode(*one) for one in bodies.items()])
-        decode_s = min(decode_s, took)
-        took, first = _cpu(partial(merged, views))
-        merge_s = min(merge_s, took)
-    changed = max(bodies, key=len)
-    other = bodies[changed].replace(b"_t1", b"_u1")
-    copied = min(_cpu(first.catalogue.lookup.copy)[0] for _ in range(ROUNDS))  # type: ignore[attr-defined]
-    change_s, again_s = float("inf"), float("inf")
+        views = least("decode_ms", lambda: [decode(*one) for one in bodies.items()])
+        first = least("merge_ms", partial(merged, views))
+        least("dict_copy_ms", partial(dict, first.catalogue.lookup))
+    name = max(bodies, key=len)
+    lists = [bodies[name].replace(b"_t1", b"_u1"), bodies[name]]
     for turn in range(2 * ROUNDS):
-        body = other if turn % 2 == 0 else bodies[changed]
-        took, view = _cpu(partial(decode, changed, body))
-        change_s = min(change_s, took)
-        views = [view if old.name == changed else old for old in views]
-        took, first = _cpu(partial(merged, views, first))
-        again_s = min(again_s, took)
+        view = least("change_decode_ms", partial(decode, name, lists[turn % 2]))
+        views = [view if old.name == name else old for old in views]
+        first = least("again_ms", partial(merged, views, first))
     names = random.choices(list(first.catalogue.lookup), k=LOOKUPS)
     return {
-        "parse_ms": parse_s * 1e3,
-        "decode_ms": decode_s * 1e3,
-        "merge_ms": merge_s * 1e3,
-        "dict_copy_ms": copied * 1e3,
-        "change_decode_ms": change_s * 1e3,
-        "again_ms": again_s * 1e3,
+        **costs,
         "dict_lookup_ns": _each(first.catalogue.lookup.get, names),
         "lookup_ns": _each(lambda name: find_tool(first.catalogue, name), names),
         "rss_mib": added,
@@ -151,8 +146,21 @@ def _each(look: Callable[[str], Any], names: list[str]) -> float:
     return min(_cpu(every)[0] for _ in range(ROUNDS)) / LOOKUPS * 1e9
 
 
+def ratios(found: dict[str, float]) -> dict[str, float]:
+    """Each cost beside the least that could do the work."""
+    return {
+        "decode and merge / parse": (found["decode_ms"] + found["merge_ms"]) / found["parse_ms"],
+        "merge again / copy of a dict": found["again_ms"] / found["dict_copy_ms"],
+        "lookup / dict": found["lookup_ns"] / found["dict_lookup_ns"],
+        "memory / bytes that came": found["rss_mib"] / found["body_mib"],
+    }
+
+
 def main(argv: list[str]) -> None:
-    print(json.dumps(measured(*map(int, argv)), indent=1))
+    found = measured(*map(int, argv))
+    print("| what | |\n|---|---|")
+    for what, value in {**found, **ratios(found)}.items():
+        print(f"| {what} | {value:.2f} |")
 
 
 if __name__ == "__main__":
