@@ -10,6 +10,7 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -33,6 +34,8 @@ from tests.support.hosts import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from aiohttp import web
 
     from observant_host.telemetry.vocabulary import Fact
 
@@ -77,6 +80,51 @@ async def test_a_session_by_an_issuers_token_ends_with_it(tmp_path: Path) -> Non
     await clock.advance(1e9 + 1)
     with pytest.raises(Refused, match="not valid"):
         await access.resume("ann", mark, "read")
+
+
+def asking(secret: str) -> web.Request:
+    return make_mocked_request("POST", "/mcp", {"Authorization": f"Bearer {secret}"})
+
+
+async def test_who_was_found_is_known_for_a_moment_and_no_longer_than_the_file_says(
+    tmp_path: Path,
+) -> None:
+    file, clock = tmp_path / "token", ManualClock()
+    file.write_text("first-token")
+    access, _ = await made(
+        HostConfig(tokens={"ops": Token(file=str(file), scopes=("mcp",))}), clock
+    )
+    one = asking("first-token")
+    assert access.known(one, "mcp") is None
+    caller = await access.identify(one, "mcp")
+    assert access.known(one, "mcp") == caller
+    assert access.known(one, "operate") is None
+    assert access.known(asking("other"), "mcp") is None
+    assert access.known(make_mocked_request("POST", "/mcp"), "mcp") is None
+    file.write_text("second-token")
+    await clock.advance(1.0)
+    assert access.known(one, "mcp") is None
+    with pytest.raises(Refused, match="not valid"):
+        await access.identify(one, "mcp")
+    assert access.known(one, "mcp") is None
+
+
+async def test_an_issuers_token_is_verified_anew_after_a_second(
+    tmp_path: Path,
+) -> None:
+    clock, file = ManualClock(), tmp_path / "keys"
+    publish(file, OURS)
+    issuer = JwtSettings(issuer=ISSUER, audience=(HERE,), jwks_file=str(file))
+    access, _ = await made(HostConfig(service=ServiceSettings(jwt=issuer)), clock)
+    now = clock.wall_ns() // 10**9
+    one = asking(OURS.sign(exp=now + 10**9))
+    caller = await access.identify(one, "read")
+    assert access.known(one, "read") == caller
+    await clock.advance(1.0)
+    assert access.known(one, "read") is None
+    assert await access.identify(one, "read") == caller
+    await clock.advance(10**9)
+    assert access.known(one, "read") is None
 
 
 def certificate(folder: Path) -> tuple[str, str]:
