@@ -23,7 +23,7 @@ from observant_host.peers.input_rounds import METHODS, InputRounds, wanted_by
 from observant_host.peers.tasks_extension import Following
 from observant_host.peers.url_rounds import REVISION, URL_REQUIRED, UrlRounds
 from observant_host.wire.envelope import with_log_level
-from observant_host.wire.messages import InputRequired, Peek, peek
+from observant_host.wire.messages import COMPLETE, InputRequired, Peek, peek
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,6 +187,8 @@ class Call(Errand):
     def look(self, op: Operation, result: Raw) -> None:
         """What kind of result it is. Raises InvalidResult where its era does not know that kind."""
         seen = self.seen = peek(result)
+        if seen is COMPLETE:
+            return
         kind = seen.result_type
         if seen.problem is None and kind in (None, "complete"):
             if seen.is_error and self.method == "tools/call":
@@ -321,16 +323,16 @@ class Call(Errand):
         )
 
     def _reply(self, raw: Raw, *, attempts: int | None = None) -> CallReply:
-        era = self._life.era
+        life = self._life
+        era = life.era
         return CallReply(
             raw=raw,
             is_error=self.seen.is_error and self.method == "tools/call",
-            era=self._era(),
+            era=era.name if era is not None else "unknown",
             version=era.version if era is not None else "",
-            generation=self._life.generation,
+            generation=life.generation,
             attempts=1 + self.round - (self._hand_up or 0) if attempts is None else attempts,
             input_required=self._wanted,
-            typed=self.seen.result_type is not None,
         )
 
     def _era(self) -> str:

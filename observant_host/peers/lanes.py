@@ -28,7 +28,10 @@ class Lanes(Generic[K, T]):
         return self._length
 
     def add(self, key: K, item: T) -> None:
-        self._lanes.setdefault(key, OrderedDict())[item] = None
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = OrderedDict()
+        lane[item] = None
         self._length += 1
 
     def pop(self) -> T:

@@ -111,7 +111,9 @@ class Operation:
             self._noted.update(changes)
 
     def event(self, name: str, **attributes: Value) -> None:
-        """A moment inside this operation; kept on the span and in the record."""
+        """A moment inside this operation; kept on the span and in the record, where either is."""
+        if self.handle is None and not self._kept():
+            return
         if not self.events:
             self.events = []
         if isinstance(self.events, list) and len(self.events) < MAX_EVENTS:
@@ -198,6 +200,11 @@ class Operation:
             inner_ns=self.inner_ns,
             handle=self.handle,
         )
+
+    def _kept(self) -> bool:
+        """Whether some sink besides its span keeps it."""
+        telemetry, kind = self._telemetry, type(self.given)
+        return bool((telemetry.ways.get(kind) or telemetry.ways_of(kind)).ordinary)
 
     def _read(self, error: BaseException) -> None:
         if not self._said:

@@ -54,6 +54,10 @@ class Peek(msgspec.Struct, frozen=True, gc=False):
     problem: str | None = None
 
 
+COMPLETE: Final = Peek("complete")
+"""Most results."""
+
+
 class Page(msgspec.Struct, frozen=True):
     """`next_cursor` is None at the end of the list; "" is a cursor like any other."""
 
@@ -105,6 +109,8 @@ def peek(raw: Raw) -> Peek:
     kind = body.resultType
     if kind is not None and not isinstance(kind, str):
         return Peek(problem="`resultType` is no string")
+    if kind == "complete" and body.isError is False:
+        return COMPLETE
     return Peek(kind, body.isError is True)
 
 
