@@ -304,10 +304,6 @@ class _Making(Generic[E]):
                 for spelling in _spelled(entry):
                     if found.setdefault(spelling, entry) is not entry:
                         return None
-        for name in self._assigned.touched:
-            met = found.get(name)
-            if met is not None and met.name != name and met.api_name == name and name in granted:
-                return None
         return found
 
 

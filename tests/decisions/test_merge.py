@@ -181,8 +181,9 @@ def test_spellings_that_come_to_meet_are_told_apart_as_if_merged_afresh() -> Non
     on = merged(*views, before=held)
     assert not on.standing.tools.plain
     assert content(on) == content(merged(*views, granted=held.grants))
-    taken = merged(up("a", "x"), up("b", "x"), up("c"))
-    views = (up("a", "x"), up("b", "x"), up("c", hashed))
+    before = (up("a", "x"), up("b", "x"))
+    taken = merged(*before, up("c"))
+    views = (*before, up("c", hashed))  # a name that is granted, like an api name that stands
     on = merged(*views, before=taken)
     assert on.catalogue.tools[1].api_name != hashed
     assert content(on) == content(merged(*views, granted=taken.grants))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from observant_host.decisions.api_names import cleaned
 from observant_host.decisions.catalogue import PromptEntry, ResourceEntry, ToolEntry
 from observant_host.decisions.names import Grant, Grants
 from observant_host.decisions.routes import (
@@ -12,12 +13,25 @@ from observant_host.decisions.routes import (
     Unknown,
     Withheld,
     close_matches,
+    entry_of,
     find_prompt,
     find_resource,
     find_tool,
     fits_template,
 )
 from tests.decisions.catalogues import catalogue, disabled, refused, up
+
+
+def test_an_api_name_shown_before_a_bare_name_was_granted_leads_to_it() -> None:
+    found = catalogue(up("a", "search"), up("b", "get", prompts=("ask",)))
+    tool, prompt = find_tool(found, cleaned("b/get")), find_prompt(found, cleaned("b/ask"))
+    assert isinstance(tool, ToolEntry)
+    assert tool is entry_of(found, cleaned("b/get")) is entry_of(found, "get")
+    assert isinstance(prompt, PromptEntry)
+    assert (tool.name, prompt.name) == ("get", "ask")
+    for unknown in (cleaned("b/put"), "b_get_12345678", "b_get"):
+        assert entry_of(found, unknown) is None
+        assert isinstance(find_tool(found, unknown), Unknown)
 
 
 def test_canonical_qualified_and_api_names_lead_to_the_tool() -> None:
