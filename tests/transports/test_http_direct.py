@@ -3,6 +3,7 @@ what they would see of one by its session, and each costs few steps."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 from observant_host.errors import HttpFailure
 from observant_host.transports.web.direct import MAX_BODY
 from tests.support.http_peer import JSON, Exchange, HttpPeer, answer
-from tests.transports.http_subjects import Fixed, Making, modern
+from tests.transports.http_subjects import Fixed, Making, modern, settled
 from tests.transports.suite import FAR, opened
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ async def test_what_a_request_says_itself_is_not_said_twice(making: Making) -> N
         assert seen.headers["host"] == "elsewhere.test"
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-B: c", "a\nb", "a\rb", "a\0b"])
+@pytest.mark.parametrize("value", ["a\r\nX-B: c", "a\nb", "a\rb", "a\0b", "a\x0bb", "\x7f"])
 async def test_a_value_that_would_be_two_fields_is_never_sent(making: Making, value: str) -> None:
     async with HttpPeer(ok) as peer:
         transport = making.http(url=peer.url)
@@ -123,6 +124,31 @@ async def test_an_odd_answer_costs_one_request(making: Making, said: bytes, kind
         await recorder.answer_to(2)
     assert isinstance(failure, HttpFailure)
     assert failure.kind == kind
+
+
+@pytest.mark.parametrize("size", [1, 2 * MAX_BODY], ids=["direct", "by the session"])
+async def test_what_a_server_says_unasked_is_no_answer_to_the_next_request(
+    making: Making, size: int
+) -> None:
+    idle, said = asyncio.Event(), asyncio.Event()
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.result("asked for")
+        if exchange.id == 1:
+            await idle.wait()
+            await exchange.json(answer(2, "unasked"))
+            said.set()
+
+    async with HttpPeer(behave) as peer:
+        transport = making.http(url=peer.url)
+        recorder = await opened(transport)
+        for number in (1, 2):
+            transport.send(modern(number, params={"t": "x" * size}), expires=FAR)
+            assert (await recorder.answer_to(number))["result"] == "asked for"
+            idle.set()
+            await said.wait()
+            await settled()  # it is read, not only there to be read
+        assert [seen.connection for seen in peer.seen] == [1, 2]
 
 
 async def test_an_answer_that_promised_more_than_came_is_a_broken_one(making: Making) -> None:

@@ -146,6 +146,9 @@ class Connector(aiohttp.TCPConnector):
     def _reusable(self, connection: Connection) -> bool:
         if self._clock.monotonic() < self._distrusted_until:
             return False
+        protocol = connection.protocol
+        if protocol is None or protocol.should_close:  # it said more than it was asked for
+            return False
         return is_quiet(connection.transport)
 
 

@@ -11,6 +11,7 @@ Source: RFC 9112 3 Request Line, 5 Field Syntax; RFC 9110 15.2 Informational 1xx
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,9 @@ READ_BYTES: Final = 2**18
 
 MAX_BODY: Final = 64 * 1024
 """Written at once, whatever the connection has taken by then: what a socket takes anyway."""
+
+_CONTROL: Final = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""Besides line breaks, which are counted; a tab is allowed (RFC 9110 5.5 Field Values)."""
 
 _NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 _CLOSED: Final = "Connection closed"
@@ -119,9 +123,9 @@ async def _exchanged(connection: Connection, data: bytes) -> tuple[Any, aiohttp.
 
 
 def _lines(fields: Mapping[str, str]) -> str:
-    """Raises ValueError where a value would begin another field."""
+    """Raises ValueError where a value would begin another field, or is none."""
     lines = [f"{name}: {value}\r\n" for name, value in fields.items()]
     text = "".join(lines)
-    if text.count("\n") != len(lines) or text.count("\r") != len(lines) or "\0" in text:
-        raise ValueError("a header field holds a line break or a null character")
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines) or _CONTROL.search(text):
+        raise ValueError("a header field holds a line break or another control character")
     return text
