@@ -11,8 +11,6 @@ import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-
 from observant_host.telemetry.background import Background
 from observant_host.telemetry.masking import Cleaner
 from observant_host.telemetry.rules import RULES
@@ -20,14 +18,18 @@ from observant_host.telemetry.rules import RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from opentelemetry.sdk.trace.export import SpanExporter
+
     from observant_host.telemetry.finished import Finished
     from observant_host.telemetry.masking import Masker
     from observant_host.telemetry.otlp_proto import OtlpProto
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.vocabulary import Fact
 
-BATCH: Final = 256
-"""Spans a request: a request costs as much as a hundred spans, and these are only bytes by then."""
+BATCH: Final = 512
+"""Spans a request, at the most: they are only bytes by then."""
+ENOUGH: Final = 256
+"""Spans that are sent at once; fewer wait for DELAY_S. A request costs as much as all of them."""
 QUEUE: Final = 2048
 """Spans waiting for the thread; when it is full, later ones are dropped and counted."""
 DELAY_S: Final = 1.0
@@ -103,7 +105,7 @@ class Export:
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
         self._thread: Background[object] = Background(
-            "observant-host spans", self._work, delay_s=DELAY_S, batch=BATCH, eager=True
+            "observant-host spans", self._work, delay_s=DELAY_S, batch=BATCH, enough=ENOUGH
         )
         self._ended = 0
         self._exported = 0
@@ -194,7 +196,7 @@ class OtlpSender:
 
     def send(self, spans: Sequence[Any]) -> bool:
         if self._post is None:
-            return self._exporter.export(spans) is SpanExportResult.SUCCESS
+            return self._exporter.export(spans).name == "SUCCESS"
         return bool(self._post(self._encoder.request(spans)).success)
 
     def shutdown(self) -> None:
