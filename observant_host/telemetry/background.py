@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -23,8 +24,9 @@ class Background(Generic[T]):
 
     work(items) handles a batch and returns how many seconds later it wants to be called again
     even without new items (to retry what it kept), or None. It must not raise.
-    Ordinary items wait up to `delay_s` to be handled together, `batch` at once; where `eager`, only
-    until there are so many. Urgent ones do not wait, and are handled before ordinary ones that came
+    Ordinary items wait up to `delay_s` to be handled together, `batch` at once, or until there are
+    `enough`; what comes meanwhile waits for the next time, for many small works cost more than one
+    large. Urgent ones do not wait, and are handled before ordinary ones that came
     earlier. The queues have no bound of their own: whoever puts knows what may be dropped, and
     reads `waiting`.
     """
@@ -36,18 +38,20 @@ class Background(Generic[T]):
         *,
         delay_s: float = 0.2,
         batch: int = BATCH,
-        eager: bool = False,
+        enough: int | None = None,
     ) -> None:
         self._name = name
         self._work = work
         self._delay_s = delay_s
         self._batch = batch
-        self._eager = eager
+        self._enough = enough or sys.maxsize
         self._queue: deque[T | _Marker] = deque()
         self._urgent: deque[T] = deque()
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._closing = False
+        self._flushes = 0  # counted by who asks
+        self._flushed = 0  # counted by the thread
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
 
@@ -61,7 +65,7 @@ class Background(Generic[T]):
         if self._closing:
             return
         (self._urgent if urgent else self._queue).append(item)
-        self._nudge(urgent=urgent or (self._eager and len(self._queue) >= self._batch))
+        self._nudge(urgent=urgent or len(self._queue) >= self._enough)
 
     async def flush(self) -> None:
         """Until everything put before this is worked on, as far as it can be."""
@@ -69,6 +73,7 @@ class Background(Generic[T]):
             return
         loop = asyncio.get_running_loop()
         reached: asyncio.Future[None] = loop.create_future()
+        self._flushes += 1
         self._queue.append(_Marker(loop, reached))
         self._nudge(urgent=True)
         await asyncio.wait({reached}, timeout=JOIN_S)
@@ -96,34 +101,42 @@ class Background(Generic[T]):
         while True:
             self._wake.wait(again)
             self._wake.clear()
-            if self._queue and not self._urgent and not self._closing:
+            pressing = self._urgent or self._closing or self._flushes != self._flushed
+            if self._queue and not pressing:
                 self._hurry.wait(self._delay_s)
-            self._hurry.clear()
             again = self._drain()
             if self._closing and not self._queue and not self._urgent:
                 return
 
     def _drain(self) -> float | None:
+        there = len(self._queue)
+        self._hurry.clear()  # what asked for it from here on comes again, is urgent, or flushing
         while True:
-            items, markers = self._take()
+            items, markers, ordinary = self._take(there)
             again = self._work(items)
             for marker in markers:
+                self._flushed += 1
                 marker.reached()
-            if not self._queue and not self._urgent:
+            there -= ordinary
+            if there <= 0 and not self._urgent:
+                if self._queue:
+                    self._wake.set()
                 return again
 
-    def _take(self) -> tuple[list[T], list[_Marker]]:
+    def _take(self, there: int) -> tuple[list[T], list[_Marker], int]:
+        """Urgent ones first, then of the ordinary ones that were there; how many of these."""
         items: list[T] = []
         markers: list[_Marker] = []
         while self._urgent and len(items) < self._batch:
             items.append(self._urgent.popleft())
-        while self._queue and len(items) < self._batch:
+        ordinary = min(there, self._batch - len(items))
+        for _ in range(ordinary):
             item = self._queue.popleft()
             if isinstance(item, _Marker):
                 markers.append(item)
             else:
                 items.append(item)
-        return items, markers
+        return items, markers, ordinary
 
 
 class _Marker:

@@ -148,7 +148,7 @@ class Stuck:
 async def test_spans_that_a_stuck_collector_leaves_no_room_for_are_counted_exactly() -> None:
     exporter = Stuck()
     telemetry, made = make(exporter)
-    for _ in range(export.BATCH):
+    for _ in range(export.ENOUGH):
         telemetry.count(REQUEST)
     assert await asyncio.to_thread(exporter.entered.wait, 10)
     for _ in range(export.QUEUE + 500):
@@ -156,7 +156,7 @@ async def test_spans_that_a_stuck_collector_leaves_no_room_for_are_counted_exact
     assert made.counts["dropped"] == 500
     exporter.release.set()
     await telemetry.flush()
-    assert made.counts == {"exported": export.BATCH + export.QUEUE, "failed": 0, "dropped": 500}
+    assert made.counts == {"exported": export.ENOUGH + export.QUEUE, "failed": 0, "dropped": 500}
     await telemetry.close()
 
 
@@ -173,13 +173,13 @@ async def test_the_end_does_not_wait_for_a_stuck_collector_and_counts_what_is_lo
         closing=[made],
         losses=lambda: {"otlp": made.counts["dropped"] + made.counts["failed"]},
     )
-    for _ in range(export.BATCH + 10):
+    for _ in range(export.ENOUGH + 10):
         telemetry.count(REQUEST)
     assert await asyncio.to_thread(exporter.entered.wait, 10)
     await telemetry.close()
     assert not exporter.release.is_set()
-    assert made.counts == {"exported": 0, "failed": 0, "dropped": export.BATCH + 10}
-    assert TelemetryLost(stream="otlp", spans=export.BATCH + 10) in sink.facts
+    assert made.counts == {"exported": 0, "failed": 0, "dropped": export.ENOUGH + 10}
+    assert TelemetryLost(stream="otlp", spans=export.ENOUGH + 10) in sink.facts
     exporter.release.set()
 
 
