@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from observant_host.decisions import asking as may_be_asked
+from observant_host.decisions.freshness import READ
 from observant_host.decisions.retry_safety import pause_s
 from observant_host.errors import (
     CallError,
@@ -26,7 +27,7 @@ from observant_host.wire.envelope import with_log_level
 from observant_host.wire.messages import COMPLETE, InputRequired, Peek, peek
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Coroutine, Mapping
 
     from observant_host.peers.eras import Params
     from observant_host.peers.errand import OnProgress, Witness
@@ -71,8 +72,8 @@ class Call(Errand):
         peer: Peer,
         method: str,
         *,
-        expires: float | None,
-        began: float,
+        expires: float | None = None,
+        began: float | None = None,
         attempt: int = 1,
         purpose: str = "call",
         target: str | None = None,
@@ -103,16 +104,29 @@ class Call(Errand):
         self._peer = peer
         self._principal = principal
         self._hand_up = hand_up
-        self.log_level = log_level if method in may_be_asked.LOGGING_METHODS else None
+        logs = method in may_be_asked.LOGGING_METHODS
+        self.log_level = log_level or peer.log_level if logs else None
         self._fixed = expires is not None
         if expires is not None:
             self.expires = self.latest = expires
             self.renew_s = None
         else:
             timing = peer.server.timing
+            if began is None:
+                began = peer.clock.monotonic()
             self.latest = began + timing.call_max_s
             self.expires = min(began + timing.call_timeout_s, self.latest)
             self.renew_s = timing.call_timeout_s if timing.reset_timeout_on_progress else None
+
+    def made(self, params: Params) -> Coroutine[Any, Any, CallReply]:
+        """What it comes to, kept results of reads included; to be awaited once."""
+        if self.method == READ:
+            handlers = self.handlers
+            own = handlers is not None and handlers.offered is None
+            reading = None if own or self._hand_up else self._peer.reading(self.parent)
+            if reading is not None:
+                return self.read(params, reading)
+        return self.result(params)
 
     async def result(self, params: Params) -> CallReply:
         """From the first sending to the complete result. Raises CallError."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from observant_host.decisions.freshness import READ
 from observant_host.errors import Unavailable
 from observant_host.peers.call import Call
 from observant_host.peers.call import CallReply as CallReply
@@ -47,27 +46,17 @@ class Terms(TypedDict, total=False):
     hand_up: int | None
 
 
-class CallParts(TypedDict, total=False):
-    """What a call is given as it is; see `peers.call.Call`."""
+class RequestOptions(Terms, total=False):
+    """What `Peer.call` takes by keyword; see there."""
 
-    on_progress: OnProgress | None
-    handlers: InputHandlers | None
-    principal: str | None
-    hand_up: int | None
+    expires: float | None
+    began: float | None
     target: str | None
     uri: str | None
     parent: TraceContext | None
     attempt: int
     purpose: str
     witness: Witness | None
-
-
-class RequestOptions(CallParts, total=False):
-    """What `Peer.call` takes by keyword; see there."""
-
-    expires: float | None
-    began: float | None
-    log_level: str | None
 
 
 class Peer:
@@ -99,7 +88,7 @@ class Peer:
         self.wishes = Wishes(server.name, telemetry)
         self._cache = cache
         self._place = place_of(server)
-        self._log_level = log_level
+        self.log_level = log_level
         self._on_log = on_log
         self._because = "it has not started yet"
         self._fault: Fault = "peer"
@@ -149,11 +138,7 @@ class Peer:
         self,
         method: str,
         params: Mapping[str, Any] | Raw | None,
-        *,
-        expires: float | None = None,
-        began: float | None = None,
-        log_level: str | None = None,
-        **options: Unpack[CallParts],
+        **options: Unpack[RequestOptions],
     ) -> Coroutine[Any, Any, CallReply]:
         """One call, waiting for a place, rounds of input and a task included; to be awaited once.
 
@@ -163,20 +148,7 @@ class Peer:
         the peer's for this call, `log_level` its level of log messages; `principal` stands in line.
         `hand_up`: a wish for input is the answer, to this round of it (0: the first).
         """
-        call = Call(
-            self,
-            method,
-            expires=expires,
-            began=self.clock.monotonic() if began is None else began,
-            log_level=log_level or self._log_level,
-            **options,
-        )
-        if method == READ and self._cache is not None:
-            handlers = call.handlers
-            own = handlers is not None and handlers.offered is None
-            if not own and not options.get("hand_up"):
-                return call.read(params, self._reading(self._cache, call.parent))
-        return call.result(params)
+        return Call(self, method, **options).made(params)
 
     def unroutable(self) -> Unavailable:
         """The error of a call that finds no life to go to."""
@@ -186,8 +158,13 @@ class Peer:
             fault=self._fault,
         )
 
-    def _reading(self, cache: ResourceCache, parent: TraceContext | None) -> Reading:
-        return Reading(cache, self._place, peer=self.name, telemetry=self.telemetry, parent=parent)
+    def reading(self, parent: TraceContext | None) -> Reading | None:
+        """For one read; None where nothing is kept."""
+        if self._cache is None:
+            return None
+        return Reading(
+            self._cache, self._place, peer=self.name, telemetry=self.telemetry, parent=parent
+        )
 
     def updated(self, uri: str) -> None:
         """This resource changed, or may have: what was kept of it is stale, and whoever follows

@@ -11,6 +11,7 @@ from observant_host.decisions import retry_safety
 from observant_host.decisions.budget import RETRIES, Budget
 from observant_host.decisions.retry_safety import Denied, RetryReason
 from observant_host.errors import CallError, RpcError
+from observant_host.peers.call import Call
 from observant_host.peers.peer import Peer
 from observant_host.supervision.peer_state import PeerRecord
 from observant_host.supervision.trail import Trail
@@ -80,7 +81,8 @@ class Calling(ABC):
         ticket = vitals.admit()
         try:
             try:
-                reply = await self.peer.call(method, params, **options)
+                # as Peer.call: each further layer would pack and unpack the options once more
+                reply = await Call(self.peer, method, **options).made(params)
             except RpcError as refused:
                 if not await self._read_anew(refused, method, options):
                     raise

@@ -12,7 +12,7 @@ import re
 
 import pytest
 
-from observant_host.telemetry import metrics
+from observant_host.telemetry import call_series
 from observant_host.telemetry.label_values import METHODS as LABEL_METHODS
 from observant_host.telemetry.metric_list import METRICS as SERVED
 from observant_host.telemetry.rules import RULES
@@ -244,7 +244,7 @@ LINKS = {
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     found, folder = Told(), tmp_path_factory.mktemp("names")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(metrics, "TOOL_BUDGET", 8)
+        patched.setattr(call_series, "TOOL_BUDGET", 8)
         asyncio.run(everything(folder, found))
     serve_and_read(folder / "served", found)
     return found
