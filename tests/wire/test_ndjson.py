@@ -130,3 +130,9 @@ def test_a_large_line_too_loses_its_mark_and_its_carriage_return() -> None:
     assert splitter.feed(b"\xef\xbb\xbf" + large) == []
     (line,) = splitter.feed(b"\r\n")
     assert line == large
+
+
+def test_carriage_returns_and_empty_lines_go_in_every_chunk() -> None:
+    splitter = LineSplitter(100)
+    assert splitter.feed(b"first\n") == [b"first"]
+    assert splitter.feed(b"second\r\n\r\n\nthird\r\n") == [b"second", b"third"]
