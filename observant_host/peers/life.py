@@ -244,17 +244,11 @@ class Life:
         if errand.witness is not None:
             errand.witness.asked()
         writing = self._writing
-        with self.telemetry.operation(writing.fact(era, errand), parent=errand.parent) as op:
+        with self.telemetry.operation(writing.fact(era, errand), errand.parent) as op:
             op.note(request_id=request_id, deadline_ms=(errand.expires - now) * 1000)
-            call = OpenCall(
-                errand,
-                asyncio.get_running_loop().create_future(),
-                id=request_id,
-                expires=errand.expires,
-                began=now,
-                context=op.context,
-            )
-            out = writing.outbound(era, request_id, errand, params, trace=op.context)
+            future = asyncio.get_running_loop().create_future()
+            call = OpenCall(errand, future, request_id, now, op.context)
+            out = writing.outbound(era, request_id, errand, params, op.context)
             self._pending.add(call)
             try:
                 call.sent = self.transport.send(out, expires=errand.expires)
@@ -280,15 +274,9 @@ class Life:
         if era is None or self.inbox.end.is_set():
             raise endings.not_open(self.server.name, self.inbox.end.value)
         request_id, future = self._pending.next_id(), asyncio.get_running_loop().create_future()
-        call = OpenCall(
-            errand,
-            future,
-            id=request_id,
-            expires=math.inf,
-            began=self.clock.monotonic(),
-            context=trace,
-        )
-        out = self._writing.outbound(era, request_id, errand, params, trace=trace)
+        call = OpenCall(errand, future, request_id, self.clock.monotonic(), trace)
+        call.expires = math.inf  # its opener watches the time
+        out = self._writing.outbound(era, request_id, errand, params, trace)
         self._pending.add(call)
         try:
             call.sent = self.transport.send(out, expires=errand.expires)

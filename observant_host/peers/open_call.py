@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class OpenCall:
     """`errand` says how long it may take, and what each progress gives it again. It is its own
     entry among the open requests (peers.pending.Entry): a second object would say nothing more.
+    Made for each call, so by position: CPython makes an object for arguments by name.
     """
 
     __slots__ = (
@@ -43,15 +44,13 @@ class OpenCall:
         self,
         errand: Errand,
         future: asyncio.Future[Raw],
-        *,
-        id: int,  # noqa: A002 - the protocol's word
-        expires: float,
+        request_id: int,
         began: float,
         context: TraceContext,
     ) -> None:
-        self.id = id
+        self.id = request_id
         self.method = errand.method
-        self.expires = expires
+        self.expires = errand.expires
         self.errand = errand
         self.future = future
         self.began = began

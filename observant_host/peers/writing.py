@@ -74,7 +74,7 @@ class Writing:
         return fact
 
     def outbound(
-        self, era: Era, request_id: int, errand: Errand, params: Params, *, trace: TraceContext
+        self, era: Era, request_id: int, errand: Errand, params: Params, trace: TraceContext
     ) -> Outbound:
         """The request as it goes to the transport. Raises InvalidCall where the caller's arguments
         are no JSON, or cannot be mirrored into headers."""
@@ -97,9 +97,9 @@ class Writing:
                     request_id,
                     method,
                     params,
-                    traceparent=trace.traceparent() if told else None,
-                    tracestate=trace.tracestate or None if told else None,
-                    progress_token=token,
+                    trace.traceparent() if told else None,
+                    trace.tracestate or None if told else None,
+                    token,
                 )
         except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
             raise InvalidCall(f"the arguments cannot be written as JSON: {error}") from error

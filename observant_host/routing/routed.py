@@ -63,7 +63,6 @@ class Routed(Witness):
         asked: Asked,
         target: Target | CallError,
         params: Mapping[str, Any],
-        *,
         terms: Terms,
         fact: RoutedCall,
     ) -> None:
@@ -107,7 +106,7 @@ class Routed(Witness):
             self.expires = self.began + asked.deadline_s
         of.calls.began(self)
         try:
-            with telemetry.operation(self._fact, parent=asked.parent) as operation:
+            with telemetry.operation(self._fact, asked.parent) as operation:
                 self.operation = operation
                 if (audit := telemetry.audit) is not None:
                     audit.hold(operation.context, self._params)

@@ -92,7 +92,7 @@ class Router:
             return self._send(Asked(name=name, method="tools/call", **options), error, NOTHING)
         if options:
             return self._send(Asked(name=name, method="tools/call", **options), target, params)
-        return Routed(self, asked, target, params, terms=NOTHING, fact=fact).run()
+        return Routed(self, asked, target, params, NOTHING, fact).run()
 
     def _route(self, name: str, catalogue: Catalogue) -> _Route | CallError:
         """Kept as long as the catalogue: as many as there are names in it."""
@@ -170,8 +170,7 @@ class Router:
                 params = asked.beside(params)
             except InvalidCall as error:
                 target = error
-        fact = told_of(asked, target)
-        return Routed(self, asked, target, params, terms=asked.terms(), fact=fact).run()
+        return Routed(self, asked, target, params, asked.terms(), told_of(asked, target)).run()
 
     def _aim(self, found: ToolEntry | PromptEntry | NoRoute, kind: EntryKind) -> Target | CallError:
         match found:

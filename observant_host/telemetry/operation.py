@@ -77,8 +77,8 @@ class Operation:
         self,
         telemetry: Telemetry,
         given: Fact,
-        *,
         parent: TraceContext | None = None,
+        *,
         links: Sequence[Link] = (),
     ) -> None:
         self._telemetry = telemetry

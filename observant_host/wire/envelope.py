@@ -104,7 +104,6 @@ class Stamp:
         request_id: int,
         method: str,
         params: Params,
-        *,
         traceparent: str | None = None,
         tracestate: str | None = None,
         progress_token: int | None = None,

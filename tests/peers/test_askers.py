@@ -52,14 +52,8 @@ class Open:
     def call(self, handlers: InputHandlers | None, method: str = "tools/call") -> int:
         errand = Errand(method, expires=1060.0, latest=1600.0, handlers=handlers)
         number = self.pending.next_id()
-        call = OpenCall(
-            errand,
-            asyncio.get_running_loop().create_future(),
-            id=number,
-            expires=errand.expires,
-            began=1000.0,
-            context=TraceContext(1, 1),
-        )
+        future = asyncio.get_running_loop().create_future()
+        call = OpenCall(errand, future, number, 1000.0, TraceContext(1, 1))
         self.pending.add(call)
         return number
 
