@@ -1,11 +1,12 @@
-"""observant_host as a library, in one of four states of telemetry.
+"""observant_host as a library, in one of five states of telemetry.
 
-{"transport": …, "target": …, "at": {…}, "state": "metrics" | "ratio" | "on" | "otlp", "sink": URL}
+{"transport": …, "target": …, "at": {…}, "state": "metrics" | …, "sink": URL}
 
 metrics  no traces, no record
 ratio    the embedding program's SDK samples one trace in a hundred; the record is kept
 on       it samples every trace, metrics carry exemplars, the record is kept
-otlp     as `on`, and our own exporter sends it all to `sink`
+own      as `on`, but traced by the host itself, as `observant-host run` does
+otlp     as `own`, and our own exporter sends it all to `sink`
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def embedding_sdk(ratio: float) -> None:
 def host_in(state: str, *, folder: str, sink: str | None) -> Host:
     if state in RATIOS:
         embedding_sdk(RATIOS[state])
-    if state != "otlp":
+    if state not in ("own", "otlp"):
         return Host(folder, record=state != "metrics", startup_deadline_s=60)
-    settings = TelemetrySettings(otlp_endpoint=sink)
+    settings = TelemetrySettings(otlp_endpoint=sink)  # None: nothing is exported
     return Host(
         folder,
         record=True,
