@@ -121,7 +121,7 @@ class Telemetry:
         now = self.wall_ns()
         handle: object | None = None
         if rule.span is not None:
-            context, handle = self.start(fact, parent=around, links=tuple(links), start_ns=now)
+            context, handle = self.start(fact, around, tuple(links), now)
         else:
             context = around or TraceContext(new_trace_id(), new_span_id())
         done = Finished(

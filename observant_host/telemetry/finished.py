@@ -131,9 +131,10 @@ class Starter(Protocol):
     """Who gives a new operation its identity: the tracing library, or our own random ids."""
 
     def start(
-        self, fact: Fact, *, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
+        self, fact: Fact, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
     ) -> tuple[TraceContext, object | None]:
-        """The new context, and a handle that comes back in `Finished.handle`."""
+        """The new context, and a handle that comes back in `Finished.handle`. By position: it is
+        asked twice a call, and arguments by name cost as much as the answer."""
 
     def ambient(self) -> TraceContext | None:
         """The embedding program's current span, where it has one."""

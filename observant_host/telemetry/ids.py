@@ -28,7 +28,6 @@ class OwnIds:
     def start(
         self,
         fact: Fact,
-        *,
         parent: TraceContext | None,
         links: tuple[Link, ...],
         start_ns: int,

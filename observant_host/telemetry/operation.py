@@ -133,9 +133,7 @@ class Operation:
         if type(given) is Request and given.attempt > 1 and outer is not None:
             self.links += outer.retried(given)
         self.start_ns = telemetry.wall_ns()
-        self.context, self.handle = telemetry.start(
-            given, parent=self.parent, links=self.links, start_ns=self.start_ns
-        )
+        self.context, self.handle = telemetry.start(given, self.parent, self.links, self.start_ns)
         self._token = ambient.set(self)
         self._began = perf_counter_ns()
         return self

@@ -81,17 +81,17 @@ class SpanSink:
         self._without_until_ns = 0
 
     def start(
-        self, fact: Fact, *, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
+        self, fact: Fact, parent: TraceContext | None, links: tuple[Link, ...], start_ns: int
     ) -> tuple[TraceContext, object | None]:
         kind = type(fact)
         if start_ns < self._without_until_ns:
-            return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
+            return self._own.start(fact, parent, links, start_ns)
         if (
             parent is not None
             and (parent.origin is self._own or not parent.sampled)
             and kind not in KEPT
         ):
-            return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
+            return self._own.start(fact, parent, links, start_ns)
         try:
             span = self._tracer.start_span(
                 span_name(fact),
@@ -104,11 +104,11 @@ class SpanSink:
             )
             given = span.get_span_context()
         except Exception:  # noqa: BLE001 - somebody else's provider must not break a call of ours
-            return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
+            return self._own.start(fact, parent, links, start_ns)
         if not given.is_valid or (parent is not None and given.span_id == parent.span_id):
             if not given.is_valid:
                 self._without_until_ns = start_ns + LOOK_EVERY_NS
-            return self._own.start(fact, parent=parent, links=links, start_ns=start_ns)
+            return self._own.start(fact, parent, links, start_ns)
         return _seen(span, given), None if type(span) is NonRecordingSpan else span
 
     def ambient(self) -> TraceContext | None:
