@@ -336,7 +336,8 @@ class _Step:
         """In the order of the first listing of each."""
         shared = self._start.listers
         others = {n for n in self._relisted if n in shared or len(self._listers.get(n, ())) > 1}
-        if not others:
+        shown = (new.shown for old, new in self._moved if old.shown != new.shown)
+        if not others and shared.keys().isdisjoint(chain(*shown)):  # in another order, perhaps
             return shared
         wanted = {n for n in (*shared, *others) if len(self._listers.get(n, ())) > 1}
         return {

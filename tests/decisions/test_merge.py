@@ -189,6 +189,15 @@ def test_spellings_that_come_to_meet_are_told_apart_as_if_merged_afresh() -> Non
     assert content(on) == content(merged(*views, granted=taken.grants))
 
 
+def test_collisions_are_told_in_the_order_of_the_present_lists() -> None:
+    first = merged(up("a", "x", "y"), up("b", "x", "y"))
+    for listed in (("y", "x"), ("x", "y", "z"), ("y", "z", "x")):
+        views = (up("a", *listed), up("b", "x", "y"))
+        on = merged(*views, before=first)
+        assert content(on) == content(merged(*views, granted=first.grants))
+        first = on
+
+
 def test_an_api_name_of_an_absent_owner_is_not_given_away() -> None:
     hashed = catalogue(up("a", "x"), up("b", "x")).tools[1].api_name
     held = Grants({hashed: Grant("gone_for_now"), "x": Grant("a")})
