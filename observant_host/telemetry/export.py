@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from observant_host.telemetry.rules import Value
     from observant_host.telemetry.vocabulary import Fact
 
-BATCH: Final = 512
+BATCH: Final = 1024
 """Spans a request, at the most: they are only bytes by then."""
-ENOUGH: Final = 256
-"""Spans that are sent at once; fewer wait for DELAY_S. A request costs as much as all of them."""
+ENOUGH: Final = 512
+"""Spans that are sent at once; fewer wait for DELAY_S. A request costs as much as encoding all of
+them, and small ones would make the thread busy all the time."""
 QUEUE: Final = 2048
 """Spans waiting for the thread; when it is full, later ones are dropped and counted."""
 DELAY_S: Final = 1.0
