@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -116,7 +116,7 @@ class OpenCalls:
             if call.ended_s is None:
                 call.ended_s = self._clock.monotonic()
             well = operation.outcome == "ok"
-            fact = cast("RoutedCall", operation.given if well else operation.fact)
+            fact: Any = operation.given if well else operation.fact  # a RoutedCall
             kept = _Ended(
                 call.key,
                 fact,

@@ -85,7 +85,8 @@ class LifeSignals:
 
     def any_traffic(self) -> None:
         self.heard += 1
-        self.spoke.set()
+        if not self.spoke.raised:  # while it is, nobody waits for it
+            self.spoke.set()
 
     def ailing(self) -> None:
         self.doubt.set()
