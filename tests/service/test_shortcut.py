@@ -36,6 +36,13 @@ class Here:
         self, bearer: str = "agent-secret", *, arguments: Any = None, **headers: str
     ) -> tuple[int, dict[str, str], Any]:
         """Status, headers but for the date, and body, of a call of `echo`."""
+        status, seen, body = await self.raw(bearer, arguments=arguments, **headers)
+        return status, seen, json.loads(body)
+
+    async def raw(
+        self, bearer: str = "agent-secret", *, arguments: Any = None, **headers: str
+    ) -> tuple[int, dict[str, str], str]:
+        """As `call`, whatever the body is."""
         params = {"name": "echo", "arguments": arguments or {"text": "hi"}, "_meta": STAMP}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         told = {
@@ -48,7 +55,7 @@ class Here:
         }
         async with self._session.post(self._url, data=json.dumps(body), headers=told) as answer:
             seen = {name.lower(): one for name, one in answer.headers.items() if name != "Date"}
-            return answer.status, seen, json.loads(await answer.read())
+            return answer.status, seen, await answer.text()
 
 
 @contextlib.asynccontextmanager
@@ -109,6 +116,27 @@ async def test_an_error_has_the_same_headers_by_either_way(
         assert short == ordinary
         assert ordinary[2]["error"]["code"] == code
         assert ordinary[1]["server"] == "observant-host"
+
+
+async def test_a_mistake_of_ours_shows_no_more_by_either_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def mistaken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("with details")
+
+    async with agent() as (one, here):
+        host = "{}:{}".format(*here.at())
+        ordinary, short = f"http://{host}", ""  # an origin, or none
+        await one.call()
+        monkeypatch.setattr(here.service.desk, "serve", mistaken)
+        answers = [await one.raw(**{"Origin": way} if way else {}) for way in (ordinary, short)]
+        assert answers[0] == answers[1]
+        status, headers, body = answers[1]
+        assert (status, headers["server"]) == (500, "observant-host")
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "details" not in body
+        told = [fact.fact.code for fact in here.told if isinstance(fact.fact, HttpAnswered)]
+        assert told[-2:] == ["500", "500"]
 
 
 async def test_a_body_beyond_the_limit_is_refused_by_either_way() -> None:

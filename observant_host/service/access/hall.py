@@ -135,6 +135,8 @@ class Hall:
                     response = await post(request, caller)
                 except web.HTTPException as error:
                     response = _as_json(error, request)
+                except Exception as error:  # noqa: BLE001 - logged and told as aiohttp does it, but with our headers
+                    response = request.protocol.handle_error(request, exc=error)
                 code = response.status
             except asyncio.CancelledError:
                 code = 499
