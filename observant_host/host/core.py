@@ -58,8 +58,8 @@ FLIGHT_RECORDER: Final = 1000
 """Decisions kept in memory where no record is written: days of a quiet fleet, a megabyte."""
 MERGE_SHARE: Final = 4.0
 """After a merge that took t the next waits 4 t: a storm of changes costs a fifth of the loop."""
-START_SHARE: Final = 19.0
-"""At start a twentieth: hundreds of servers come, and nobody waits for a merge between."""
+START_REST: Final = (19.0, 0.25)
+"""At start it waits 19 t, at most this (s): few merges, for nobody waits, and none of many."""
 MAX_LINKS: Final = 32
 """Of one merge to the readings that it shows: more servers at once are a start."""
 MEMORY_NAME: Final = "memory.json"
@@ -361,8 +361,8 @@ class Core:
             if known is not None and (kinds := known.record.take_announced()):
                 self.announced.tell((name, kinds))
         took = self.plan.clock.monotonic() - began
-        share = MERGE_SHARE if self.store.published else START_SHARE
-        await wait_any(self.plan.clock, took * share, stop, self._settled)
+        share, most = (MERGE_SHARE, math.inf) if self.store.published else START_REST
+        await wait_any(self.plan.clock, min(took * share, most), stop, self._settled)
 
     def _listed(self, names: Collection[str]) -> tuple[str, tuple[Link, ...]]:
         """Why lists were read anew, and by what; "state" where only a server's state changed."""
