@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from observant_host.wire.messages import (
+    COMPLETE,
     MAX_INPUT_REQUESTS,
     Discovered,
     EmbeddedRequest,
@@ -287,3 +288,9 @@ def test_no_parser_raises_on_any_json(value: Any) -> None:
         parse_page(body, "tools")
         parse_input_required(body)
         peek(body)
+
+
+def test_the_usual_result_is_looked_at_without_making_anything_of_it() -> None:
+    assert peek(Raw(b'{"resultType":"complete","content":[]}')) is COMPLETE
+    assert peek(Raw(b'{"resultType":"complete","isError":true}')) == Peek("complete", True)
+    assert peek(Raw(b'{"content":[]}')) == Peek()
