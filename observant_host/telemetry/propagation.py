@@ -13,10 +13,11 @@ from typing import Final
 import msgspec
 
 _TRACEPARENT: Final = re.compile(
-    r"^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$"
+    r"^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?\Z"
 )
-_MAX_TRACESTATE: Final = 512
-"""Characters of a tracestate that are passed on, as W3C Trace Context 3.3.1.5 asks."""
+_TRACESTATE: Final = re.compile(r"[\t -~]{0,512}")
+"""A tracestate that is passed on: of the characters and the length that W3C Trace Context 3.3.1 has.
+Bytes of a header that are no text would be text to nobody behind us."""
 
 _random: Final = random.Random()  # noqa: S311 - trace ids identify, they protect nothing
 
@@ -86,5 +87,6 @@ def parse(traceparent: object, tracestate: object = None) -> TraceContext | None
         or not (int(trace_id, 16) and int(span_id, 16))
     ):
         return None
-    state = tracestate if isinstance(tracestate, str) and len(tracestate) <= _MAX_TRACESTATE else ""
-    return TraceContext(int(trace_id, 16), int(span_id, 16), bool(int(flags, 16) & 1), state)
+    if not isinstance(tracestate, str) or _TRACESTATE.fullmatch(tracestate) is None:
+        tracestate = ""
+    return TraceContext(int(trace_id, 16), int(span_id, 16), bool(int(flags, 16) & 1), tracestate)

@@ -37,6 +37,7 @@ def test_a_later_version_with_more_behind_it_is_read() -> None:
         "",
         "ff" + GOOD[2:],
         GOOD + "-more",
+        GOOD + "\n",
         GOOD.upper(),
         GOOD.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32),
         GOOD.replace("00f067aa0ba902b7", "0" * 16),
@@ -50,6 +51,11 @@ def test_what_is_no_traceparent_is_none(wrong: object) -> None:
 def test_a_tracestate_that_is_too_long_or_no_text_is_left_out() -> None:
     assert parse(GOOD, "x" * 513) == parse(GOOD)
     assert parse(GOOD, ["x=1"]) == parse(GOOD)
+    for wrong in ("a=\udcff", "a=ö", "a=1\r\n", "a=\0"):  # bytes of a header come like the first
+        assert parse(GOOD, wrong) == parse(GOOD)
+    spaced = parse(GOOD, "a=1,\tb=2, c=3")
+    assert spaced is not None
+    assert spaced.tracestate == "a=1,\tb=2, c=3"
 
 
 def test_contexts_compare_by_their_ids_not_by_where_they_came_from() -> None:
