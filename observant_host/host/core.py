@@ -38,7 +38,7 @@ from observant_host.telemetry.vocabulary import HostLifecycle
 from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.lag import watch_lag
 from observant_host.timing.losses import tell_losses
-from observant_host.timing.tasks import OwnerTask, Signal, wait_any
+from observant_host.timing.tasks import OwnerTask, Signal, in_turns, wait_any
 from observant_host.transports.child import StartGate
 from observant_host.version import VERSION
 from observant_host.wire.envelope import ClientInfo
@@ -68,7 +68,6 @@ MEMORY_NAME: Final = "memory.json"
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a host is made of. `servers` are read when it opens.
-
     `state_dir` None: nothing on disk. `recall_from` is a state folder whose memory is read but
     never written (a copy beside a running host).
     """
@@ -133,7 +132,7 @@ class Core:
                 self.opened.set()
                 stack.push_async_exit(self._crashed)
                 stack.push_async_callback(self._end)
-                self.fleet.start()
+                await self.fleet.start()
                 await self._start_up(stop)
                 self.ready.set()
                 await self._serve(stop)
@@ -165,6 +164,7 @@ class Core:
         self.memory = HostMemory(remembered, clock=plan.clock, changed=saved)
         await self._guard(stack)
         self._compose(remembered, saved)
+        await in_turns(plan.servers, self.fleet.add)
         stack.push_async_callback(self.sampler.close)
         self.sampler.start()
 
@@ -262,7 +262,7 @@ class Core:
             remember=keep,
             on_change=self.catalogues.tell,
         )
-        self.fleet = Fleet(self.around, tuple(plan.servers))
+        self.fleet = Fleet(self.around)
         self.sampler = Sampler(self.fleet, clock=plan.clock, on_error=self.around.broken)
         self.router = Router(
             self.store,
@@ -388,11 +388,11 @@ class Core:
         self._say("crashed", f"{type(error).__name__}: {error}{where}")
 
     async def _end(self) -> None:
-        self._say("stopping", "")
+        self._say("stopping")
         await self.fleet.close()
-        self._say("stopped", "")
+        self._say("stopped")
 
-    def _say(self, what: str, detail: str) -> None:
+    def _say(self, what: str, detail: str = "") -> None:
         self.telemetry.count(HostLifecycle(what=what, detail=detail))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from observant_host.errors import ConfigError
 from observant_host.supervision.supervisor import PeerSupervisor
-from observant_host.timing.tasks import Signal, spawn
+from observant_host.timing.tasks import Signal, in_turns, spawn
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 class Fleet:
     """Servers in config order, those added later after them. Serves the router as PeerLookup."""
 
-    def __init__(self, around: Surroundings, servers: Sequence[ServerConfig] = ()) -> None:
+    def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._peers: dict[str, PeerSupervisor] = {}
         self._leaving: list[PeerSupervisor] = []
         self._farewells: set[asyncio.Task[None]] = set()
         self._started = False
         self.changed = Signal()
-        for server in servers:
-            self.add(server)
 
     def __iter__(self) -> Iterator[PeerSupervisor]:
         return iter(tuple(self._peers.values()))
@@ -100,10 +98,15 @@ class Fleet:
         self._farewells.add(task)
         task.add_done_callback(self._farewells.discard)
 
-    def start(self) -> None:
+    async def start(self) -> None:
+        """Those who are here, a few in one turn of the loop; whoever is added starts at once."""
         self._started = True
-        for supervisor in self:
-            supervisor.start()
+
+        def start(supervisor: PeerSupervisor) -> None:
+            if self._peers.get(supervisor.server.name) is supervisor:
+                supervisor.start()
+
+        await in_turns(tuple(self), start)
 
     async def close(self) -> None:
         """End all, side by side: each within its own shutdown_timeout_s."""

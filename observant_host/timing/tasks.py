@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 
     from observant_host.timing.clock import Clock
 
 T = TypeVar("T")
+
+IN_ONE_TURN = 16
+"""Things that take some tenths of a millisecond each, so that nobody waits long for a turn."""
 
 
 class EndlessTaskReturned(RuntimeError):
@@ -192,6 +195,14 @@ class Latch(Signal, Generic[T]):
 
     def clear(self) -> None:
         raise RuntimeError("a latch is never cleared")
+
+
+async def in_turns(items: Iterable[T], do: Callable[[T], object]) -> None:
+    """`do` each; what waits in the loop has its turn between every few of them."""
+    for number, item in enumerate(items, 1):
+        do(item)
+        if number % IN_ONE_TURN == 0:
+            await asyncio.sleep(0)
 
 
 async def cancel_on(signal: Signal, scope: anyio.CancelScope) -> None:

@@ -10,11 +10,13 @@ import pytest
 
 from observant_host.timing.clock import SystemClock
 from observant_host.timing.tasks import (
+    IN_ONE_TURN,
     EndlessTaskReturned,
     Latch,
     OwnerTask,
     Signal,
     ended_by,
+    in_turns,
     spawn,
     wait_any,
 )
@@ -214,3 +216,19 @@ async def test_a_scope_ends_with_the_first_of_its_signals_and_only_while_it_is_o
     assert reached
     assert not scope.cancelled_caught
     assert not first._waiters
+
+
+async def test_much_work_is_done_in_order_and_lets_others_have_their_turns() -> None:
+    done: list[int] = []
+    seen: list[int] = []
+
+    async def other() -> None:
+        while len(done) < 3 * IN_ONE_TURN:
+            seen.append(len(done))
+            await asyncio.sleep(0)
+
+    beside = asyncio.ensure_future(other())
+    await in_turns(range(3 * IN_ONE_TURN), done.append)
+    await beside
+    assert done == list(range(3 * IN_ONE_TURN))
+    assert {IN_ONE_TURN, 2 * IN_ONE_TURN} <= set(seen)
