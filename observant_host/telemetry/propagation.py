@@ -16,7 +16,7 @@ _TRACEPARENT: Final = re.compile(
     r"^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?\Z"
 )
 _TRACESTATE: Final = re.compile(r"[\t -~]{0,512}")
-"""A tracestate that is passed on: of the characters and the length that W3C Trace Context 3.3.1 has.
+"""A tracestate that is passed on: of the characters and length that W3C Trace Context 3.3.1 has.
 Bytes of a header that are no text would be text to nobody behind us."""
 
 _random: Final = random.Random()  # noqa: S311 - trace ids identify, they protect nothing
