@@ -95,7 +95,8 @@ class Hall:
                 except Refused as refused:
                     response = _json(refused.status, refused.body, headers=refused.headers)
                 except web.HTTPException as error:
-                    response = refusal(request, error) or _as_json(error, request)
+                    told = refusal(request, error)
+                    response = _as_json(error, request) if told is None else told
                 code = response.status
             except asyncio.CancelledError:
                 code = 499

@@ -137,7 +137,7 @@ class Door:
         finally:
             if not out.closed:
                 out.abandon()
-        return out.response or web.Response(status=500)
+        return web.Response(status=500) if out.response is None else out.response
 
     def _mismatch(self, request: web.Request, read: Question, caller: Caller) -> Refusal | None:
         """What is wrong with the headers that repeat the body."""

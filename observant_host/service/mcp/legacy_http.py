@@ -204,7 +204,7 @@ class LegacyDoor:
         reads = Accepted(json=True, sse=False)
         out = HttpOutlet(request, accepted=reads, clock=self._clock, silences=self._silences)
         await out.respond(response)
-        return out.response or web.Response(status=500)
+        return web.Response(status=500) if out.response is None else out.response
 
     async def _carried(
         self,
