@@ -9,6 +9,7 @@ Source: MCP 2025-11-25 basic/transports › Session Management.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.decisions.evidence_kinds import EvidenceKind
@@ -41,13 +42,14 @@ class Sessions:
         self._renewal: Latch[bool] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._served = 0
+        self._asking: Counter[int] = Counter()
         self.number = 1
 
     async def run(self, errand: Errand, params: Params) -> Raw:
         """As Life.run; a request that was refused for its session is sent again in the next one.
 
-        Once, or more often while each of these sessions served somebody: then it is many calls
-        that short sessions have to serve, and not this one that they refuse.
+        Once, or more often while each of these sessions served somebody, or may yet: then it is
+        many calls that short sessions have to serve, and not this one that they refuse.
         """
         sends = 0
         while True:
@@ -58,18 +60,24 @@ class Sessions:
             try:
                 return await self._asked(number, errand, params)
             except SessionGone as gone:
-                if sends == MAX_SENDS or (sends > 1 and self._served < number):
+                useless = self._served < number and not self._asking[number]
+                if sends == MAX_SENDS or (sends > 1 and useless):
                     raise
                 await self._again(number, errand, gone)
                 errand.attempt += 1
 
     async def _asked(self, number: int, errand: Errand, params: Params) -> Raw:
         """Any answer but that one shows that the session lives."""
+        self._asking[number] += 1
         try:
             answer = await self._life.ask(errand, params)
         except RpcError:
             self._served = max(self._served, number)
             raise
+        finally:
+            self._asking[number] -= 1
+            if not self._asking[number]:
+                del self._asking[number]
         self._served = max(self._served, number)
         return answer
 

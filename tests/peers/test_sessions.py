@@ -108,6 +108,22 @@ async def test_calls_that_outnumber_what_a_session_serves_go_on_in_the_next_ones
     assert len(only(desk, "initialize")) == 4
 
 
+async def test_a_refusal_that_overtakes_an_answer_of_its_session_ends_no_call() -> None:
+    desk = await WebDesk().legacy()
+    waiting = await lost(desk, calls=2)
+    desk.result(only(desk, "initialize")[-1], initialized())
+    await desk.clock.settle()
+    refused, answered = only(desk, "tools/call")[-2:]
+    desk.lose(refused, "session_lost", status=404)
+    await desk.clock.settle()
+    desk.result(answered, {})
+    desk.result(only(desk, "initialize")[-1], initialized())
+    await desk.clock.settle()
+    desk.result(only(desk, "tools/call")[-1], {})
+    await asyncio.gather(*waiting)
+    assert len(only(desk, "initialize")) == 2
+
+
 async def test_a_call_that_every_session_refuses_ends_however_well_others_fare() -> None:
     desk = await WebDesk().legacy()
     (waiting,) = await lost(desk)
