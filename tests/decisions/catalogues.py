@@ -71,7 +71,7 @@ def refused(server: str) -> PeerView:
     return PeerView(server, True, PeerState.UNAVAILABLE, cause, "ambiguous_timeout", True, None)
 
 
-def disabled(server: str, *tools: str) -> PeerView:
+def disabled(server: str, *tools: str | ListedTool) -> PeerView:
     listed = listing(server, *tools) if tools else None
     return PeerView(server, False, PeerState.DISABLED, None, "", False, listed)
 

@@ -393,7 +393,8 @@ def content(found: Merged) -> list[Any]:
 
 
 def by_name(kept: Catalogue) -> dict[tuple[str, str], Any]:
-    return {(type(e).__name__, e.name): e for e in (*kept.tools, *kept.prompts)}
+    every: tuple[Any, ...] = (*kept.tools, *kept.prompts)
+    return {(type(e).__name__, e.name): e for e in every}
 
 
 @settings(max_examples=20, deadline=None)
