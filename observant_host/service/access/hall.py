@@ -97,6 +97,8 @@ class Hall:
                 except web.HTTPException as error:
                     told = refusal(request, error)
                     response = _as_json(error, request) if told is None else told
+                except web.RequestPayloadError:
+                    response = _unreadable()
                 code = response.status
             except asyncio.CancelledError:
                 code = 499
@@ -136,6 +138,8 @@ class Hall:
                     response = await post(request, caller)
                 except web.HTTPException as error:
                     response = _as_json(error, request)
+                except web.RequestPayloadError:
+                    response = _unreadable()
                 except Exception as error:  # noqa: BLE001 - logged and told as aiohttp does it, but with our headers
                     response = request.protocol.handle_error(request, exc=error)
                 code = response.status
@@ -222,6 +226,12 @@ def _complete(headers: MutableMapping[str, str]) -> None:
 
 def _late() -> web.Response:
     response = _json(408, problem("late", f"the body did not come within {BODY_S:g} s"))
+    response.force_close()
+    return response
+
+
+def _unreadable() -> web.Response:
+    response = _json(400, problem("body", "the body is not encoded as its headers say"))
     response.force_close()
     return response
 
