@@ -32,17 +32,14 @@ class OwnIds:
         links: tuple[Link, ...],
         start_ns: int,
     ) -> tuple[TraceContext, object | None]:
+        sampled = self._decisions and type(fact) in KEPT
         if parent is not None:
-            sampled = parent.sampled or self._kept(fact)
-            return TraceContext(
-                parent.trace_id, new_span_id(), sampled, parent.tracestate, self
-            ), None
-        trace_id = new_trace_id()
-        sampled = trace_id & _LOW_64 < self._bound or self._kept(fact)
-        return TraceContext(trace_id, new_span_id(), sampled, "", self), None
+            trace_id, state = parent.trace_id, parent.tracestate
+            sampled = sampled or parent.sampled
+        else:
+            trace_id, state = new_trace_id(), ""
+            sampled = sampled or trace_id & _LOW_64 < self._bound
+        return TraceContext(trace_id, new_span_id(), sampled, state, self), None
 
     def ambient(self) -> TraceContext | None:
         return None
-
-    def _kept(self, fact: Fact) -> bool:
-        return self._decisions and type(fact) in KEPT

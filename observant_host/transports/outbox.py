@@ -96,7 +96,8 @@ class Outbox:
         """
         data = frame + b"\n"
         if self._queue or self.gathering:
-            self._make_room(len(data))
+            if not self._fits(len(data)):
+                self._make_room(len(data))
             return self._enqueue(memoryview(data), expires=expires, started=False)
         written = self._pipe.write(data)
         if written == len(data):
@@ -111,13 +112,14 @@ class Outbox:
         while self._queue:
             entries, data = self._next()
             written = self._pipe.write(data)
+            whole = written == len(data)
             for entry in entries:
-                taken = min(written, len(entry.data))
-                written -= taken
-                self._shrink(entry, taken)
-                if entry.data:
-                    self._pipe.want_writable(True)
-                    return
+                if not whole:
+                    written -= self._shrink(entry, written)
+                    if entry.data:
+                        self._pipe.want_writable(True)
+                        return
+                entry.started = True
                 self.drop(entry)
         self._pipe.want_writable(False)
 
@@ -152,15 +154,16 @@ class Outbox:
         self.waiting_bytes += len(data)
         return entry
 
-    def _shrink(self, entry: Waiting, written: int) -> None:
-        if written:
+    def _shrink(self, entry: Waiting, written: int) -> int:
+        """How much of what was written was of this one."""
+        taken = min(written, len(entry.data))
+        if taken:
             entry.started = True
-            entry.data = entry.data[written:]
-            self.waiting_bytes -= written
+            entry.data = entry.data[taken:]
+            self.waiting_bytes -= taken
+        return taken
 
     def _make_room(self, size: int) -> None:
-        if self._fits(size):
-            return
         self._drop_expired()
         if not self._fits(size):
             raise QueueFull(
