@@ -162,7 +162,14 @@ def _configure(host: Host) -> None:
         silent_restart_s=0.3,
         shutdown_timeout_s=0.3,
     )
-    add(host, "late-modern", {"discover": "late:0.8"}, allow_legacy=True, probe_timeout_s=0.2)
+    add(
+        host,
+        "late-modern",
+        {"discover": "late:0.8"},
+        allow_legacy=True,
+        probe_timeout_s=0.2,
+        legacy_probe_timeout_ms=30_000,  # however long its process takes to start
+    )
     add(host, "listless", {"list": "silent"}, list_timeout_s=0.2)
     add(host, "off", enabled=False)
     host.add_server("nowhere", StdioServer(["/nowhere/at/all"]), **QUICK)
