@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from observant_host.errors import TransportClosed
@@ -102,8 +101,8 @@ class MemoryTransport:
     def write(self, data: bytes | memoryview) -> int:
         if self.held:
             return 0
-        for frame in bytes(data).split(b"\n")[:-1]:
-            self.soon(partial(self._handler, frame, self._link))
+        frame = bytes(data[:-1])
+        self.soon(lambda: self._handler(frame, self._link))
         return len(data)
 
     def want_writable(self, wanted: bool) -> None:

@@ -1,7 +1,6 @@
 """A bounded queue in front of one pipe, which knows for each frame whether any byte has left.
 
-A frame goes out at once while nothing waits, unless its owner knows that more are about to come:
-then they leave together, since each write for itself would wake the server for one line. A peer
+Writes go out at once while nothing waits: coalescing them doubles the latency of a call. A peer
 that stops reading fills this queue and nothing else: no lock is held, and each waiting frame
 expires by its own deadline. A frame that was begun is finished or the life is over, because half a
 line would garble every later one.
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from observant_host.transports.base import Sent
 
-TOGETHER_BYTES: Final = 64 * 1024
-"""Of small frames in one write: the usual capacity of a pipe."""
 MAX_FRAMES: Final = 1024
 """Calls in flight are bounded far below this; more means that notifications pile up."""
 
@@ -64,10 +61,7 @@ class Waiting:
 
 
 class Outbox:
-    """`max_bytes` and `max_frames` bound what waits; an empty queue takes a frame of any size.
-
-    While `gathering`, what is put waits for its owner to call `flush`.
-    """
+    """`max_bytes` and `max_frames` bound what waits; an empty queue takes a frame of any size."""
 
     def __init__(
         self,
@@ -83,7 +77,6 @@ class Outbox:
         self._max_frames = max_frames
         self._queue: OrderedDict[Waiting, None] = OrderedDict()
         self.waiting_bytes = 0
-        self.gathering = False
 
     @property
     def waiting_frames(self) -> int:
@@ -95,9 +88,8 @@ class Outbox:
         Raises QueueFull, or OSError from the pipe; either way nothing of it was sent.
         """
         data = frame + b"\n"
-        if self._queue or self.gathering:
-            if not self._fits(len(data)):
-                self._make_room(len(data))
+        if self._queue:
+            self._make_room(len(data))
             return self._enqueue(memoryview(data), expires=expires, started=False)
         written = self._pipe.write(data)
         if written == len(data):
@@ -107,20 +99,16 @@ class Outbox:
 
     def flush(self) -> None:
         """Write what the pipe takes. Raises OSError from the pipe."""
-        if self._queue:
-            self._drop_expired()
         while self._queue:
-            entries, data = self._next()
-            written = self._pipe.write(data)
-            whole = written == len(data)
-            for entry in entries:
-                if not whole:
-                    written -= self._shrink(entry, written)
-                    if entry.data:
-                        self._pipe.want_writable(True)
-                        return
-                entry.started = True
+            entry = next(iter(self._queue))
+            if not entry.started and entry.expires <= self._now():
                 self.drop(entry)
+                continue
+            written = self._pipe.write(entry.data)
+            self._shrink(entry, written)
+            if entry.data:
+                return
+            self.drop(entry)
         self._pipe.want_writable(False)
 
     def drop(self, entry: Waiting) -> None:
@@ -136,46 +124,30 @@ class Outbox:
             self.drop(entry)
         self._pipe.want_writable(False)
 
-    def _next(self) -> tuple[list[Waiting], bytes | memoryview]:
-        """What to write now: the first that waits, with those behind it that are small as well."""
-        size, entries = 0, list[Waiting]()
-        for entry in self._queue:
-            size += len(entry.data)
-            if entries and size > TOGETHER_BYTES:
-                break
-            entries.append(entry)
-        if len(entries) == 1:
-            return entries, entries[0].data
-        return entries, b"".join(entry.data for entry in entries)
-
     def _enqueue(self, data: memoryview, *, expires: float, started: bool) -> Waiting:
         entry = Waiting(self, data, expires=expires, started=started)
         self._queue[entry] = None
         self.waiting_bytes += len(data)
         return entry
 
-    def _shrink(self, entry: Waiting, written: int) -> int:
-        """How much of what was written was of this one."""
-        taken = min(written, len(entry.data))
-        if taken:
+    def _shrink(self, entry: Waiting, written: int) -> None:
+        if written:
             entry.started = True
-            entry.data = entry.data[taken:]
-            self.waiting_bytes -= taken
-        return taken
+            entry.data = entry.data[written:]
+            self.waiting_bytes -= written
 
     def _make_room(self, size: int) -> None:
-        self._drop_expired()
+        if self._fits(size):
+            return
+        now = self._now()
+        for entry in tuple(self._queue):
+            if not entry.started and entry.expires <= now:
+                self.drop(entry)
         if not self._fits(size):
             raise QueueFull(
                 f"the server does not read its input: {len(self._queue)} messages "
                 f"({self.waiting_bytes} bytes) wait; nothing was sent"
             )
-
-    def _drop_expired(self) -> None:
-        now = self._now()
-        for entry in tuple(self._queue):
-            if not entry.started and entry.expires <= now:
-                self.drop(entry)
 
     def _fits(self, size: int) -> bool:
         return (

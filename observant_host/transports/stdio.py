@@ -44,9 +44,6 @@ EXIT_GRACE_S: Final = 0.5
 QUEUE_MESSAGES: Final = 2
 """Of the largest size, may wait to be written: the memory that one stuck peer can hold."""
 
-GATHERED_TURNS: Final = 2
-"""In the first run those who got their answers, in the second those who got their places."""
-
 NOISE_EXCERPT_BYTES: Final = 512
 MESSAGE_STARTS: Final = b"{["
 
@@ -90,7 +87,6 @@ class StdioTransport:
         self._tail = StderrTail(masker)
         self._child: Child | None = None
         self._outbox: Outbox | None = None
-        self._turns = 0
         self._receiver: Receiver | None = None
         self._opened = False
         self._closing = Signal()
@@ -198,10 +194,7 @@ class StdioTransport:
         receiver = self._receiver
         if receiver is None:
             return  # the end was reported: a grandchild still writes
-        lines = self._lines.feed(data)
-        if len(lines) > 1:
-            self._gather()
-        for line in lines:
+        for line in self._lines.feed(data):
             if line[0] in MESSAGE_STARTS:
                 receiver.frame_received(line)
             else:
@@ -209,24 +202,6 @@ class StdioTransport:
         if self._lines.oversized:
             for excerpt in self._lines.take_oversized():
                 receiver.noise_received("oversized", self._masker.bytes(excerpt))
-
-    def _gather(self) -> None:
-        """Several get their answers at once, so several will ask at once: what is sent in the next
-        turns of the loop leaves together at the end of each. One by one, each write would wake the
-        server for one line, and that cost a third of a call at 16 in flight."""
-        if not self._turns:
-            asyncio.get_running_loop().call_soon(self._turn_over)
-        self._turns = GATHERED_TURNS
-        if self._outbox is not None:
-            self._outbox.gathering = True
-
-    def _turn_over(self) -> None:
-        self._turns -= 1
-        if self._outbox is not None:
-            self._outbox.gathering = self._turns > 0
-            self._flush()
-        if self._turns:
-            asyncio.get_running_loop().call_soon(self._turn_over)
 
     def _odd_line(self, receiver: Receiver, line: Frame) -> None:
         stripped = line.strip()

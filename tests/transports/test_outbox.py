@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from observant_host.errors import QueueFull
-from observant_host.transports.outbox import TOGETHER_BYTES, Outbox, Waiting
+from observant_host.transports.outbox import Outbox, Waiting
 
 FAR = float("inf")
 
@@ -18,14 +18,12 @@ class FakePipe:
     def __init__(self, room: int = 1 << 30) -> None:
         self.room = room
         self.taken = b""
-        self.writes = 0
         self.wanted = False
         self.broken = False
 
     def write(self, data: bytes | memoryview) -> int:
         if self.broken:
             raise BrokenPipeError
-        self.writes += 1
         part = bytes(data[: self.room])
         self.room -= len(part)
         self.taken += part
@@ -63,39 +61,6 @@ def test_what_does_not_fit_waits_for_the_pipe_in_order() -> None:
     assert second.started
     assert not second.withdraw()
     assert (box.pipe.wanted, box.outbox.waiting_frames, box.outbox.waiting_bytes) == (False, 0, 0)
-
-
-def test_what_is_gathered_leaves_in_one_piece_and_can_be_withdrawn_until_then() -> None:
-    box = Box()
-    box.outbox.gathering = True
-    first, second, third = (box.outbox.put(one, expires=FAR) for one in (b"one", b"two", b"three"))
-    assert second.withdraw()
-    assert box.pipe.taken == b""
-    box.outbox.flush()
-    assert (box.pipe.taken, box.pipe.writes) == (b"one\nthree\n", 1)
-    assert (first.started, second.started, third.started) == (True, False, True)
-    assert not box.pipe.wanted
-
-
-def test_the_rest_of_a_piece_of_which_a_part_left_waits_for_the_pipe() -> None:
-    box = Box(room=6)
-    box.outbox.gathering = True
-    sent = [box.outbox.put(one, expires=FAR) for one in (b"one", b"two", b"six")]
-    box.outbox.flush()
-    assert [one.started for one in sent] == [True, True, False]
-    assert (box.pipe.taken, box.pipe.wanted, box.outbox.waiting_bytes) == (b"one\ntw", True, 6)
-    box.pipe.room = 100
-    box.outbox.flush()
-    assert box.pipe.taken == b"one\ntwo\nsix\n"
-
-
-def test_a_large_frame_is_not_copied_to_leave_with_others() -> None:
-    box = Box(max_bytes=1 << 30)
-    box.outbox.gathering = True
-    box.outbox.put(b"small", expires=FAR)
-    box.outbox.put(b"x" * TOGETHER_BYTES, expires=FAR)
-    box.outbox.flush()
-    assert (box.pipe.writes, len(box.pipe.taken)) == (2, TOGETHER_BYTES + 7)
 
 
 def test_a_frame_of_which_nothing_left_can_be_withdrawn_and_its_memory_is_free() -> None:
@@ -168,9 +133,7 @@ def test_a_broken_pipe_is_told_and_clearing_forgets_everything() -> None:
 
 Step = tuple[str, int]
 STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["put", "gather", "room", "flush", "withdraw", "time"]), st.integers(0, 40)
-    ),
+    st.tuples(st.sampled_from(["put", "room", "flush", "withdraw", "time"]), st.integers(0, 40)),
     max_size=60,
 )
 
@@ -189,8 +152,6 @@ def test_whatever_happens_the_pipe_gets_whole_frames_in_order_of_sending(
                     sent.append((frame, box.outbox.put(frame, expires=box.now + amount)))
                 except QueueFull:
                     continue
-            case "gather":
-                box.outbox.gathering = amount > 20
             case "room":
                 box.pipe.room = amount
             case "flush":

@@ -14,12 +14,10 @@ import pytest
 from observant_host.errors import TransportClosed
 from observant_host.transports.pipes import drained
 from tests.support.processes import eventually, state_of
-from tests.support.receivers import Recorder
 from tests.transports.suite import FAR, TransportPromises, opened, request, stuck
 
 if TYPE_CHECKING:
-    from observant_host.transports.base import Answering, Outbound, Sent
-    from observant_host.wire.jsonrpc import Frame
+    from observant_host.transports.base import Outbound
     from tests.transports.conftest import StdioSubject
 
 
@@ -48,29 +46,6 @@ async def test_lines_that_are_no_messages_are_noise_and_the_reader_goes_on(
         ("not_json", b"42"),
         ("not_json", b"null"),
     ]
-
-
-async def test_what_is_sent_while_several_are_answered_leaves_together_at_the_end_of_the_turn(
-    subject: StdioSubject,
-) -> None:
-    transport = subject.make()
-    sent: list[Sent] = []
-
-    class Asking(Recorder):
-        def frame_received(self, frame: Frame, answering: Answering | None = None) -> bool:
-            if not sent:
-                sent.extend(transport.send(request(one, "echo"), expires=FAR) for one in (1, 2))
-                assert [one.started for one in sent] == [False, False]
-            return super().frame_received(frame, answering)
-
-    recorder = Asking()
-    await transport.open(recorder)
-    transport.send(raw('{"a":1}\n{"a":2}\n'), expires=FAR)
-    await recorder.answer_to(2)
-    assert [one.started for one in sent] == [True, True]
-    await asyncio.sleep(0)  # the second turn is over as well
-    await asyncio.sleep(0)
-    assert transport.send(request(3, "echo"), expires=FAR).started
 
 
 async def test_a_line_over_the_bound_is_dropped_with_an_excerpt_and_the_next_one_is_read(
