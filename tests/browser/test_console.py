@@ -125,10 +125,12 @@ async def test_everything_is_there_and_works_without_script(host: Host, stages: 
         await stage.goto(path)
         await expect(stage.page.locator("h1")).to_be_visible()
     await stage.goto("/console/servers/notes")
-    await stage.page.get_by_label("Reason").fill("no script")
+    await stage.page.locator("#act-reason").fill("no script")
     await stage.page.get_by_role("button", name="Hold notes").click()
     await expect(stage.page.get_by_text("Done: it is held.")).to_be_visible()
     assert host.servers["notes"].ruling is not None
+    await stage.page.get_by_role("button", name="Disable this tool").click()
+    await expect(stage.page.get_by_text("Done: the tool is off.")).to_be_visible()
 
 
 async def test_a_keyboard_is_enough(stage: Stage) -> None:
