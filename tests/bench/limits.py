@@ -20,7 +20,7 @@ HEAD = """\
 """
 COUNTED_ROOM, COUNTED_MORE = 1.03, 1.0
 """Counts are the same on every machine, but for what timers do meanwhile and a line read in two."""
-RATIO_ROOM = 1.4
+RATIO_ROOM = 2.0
 """Minimum over minimum repeats within a tenth on an idle machine, not on one that builds."""
 BARE = "to bare"
 """Ends the names of figures that are ratios to what does the least."""
