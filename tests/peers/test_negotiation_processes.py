@@ -302,7 +302,7 @@ async def test_a_slow_modern_server_with_an_allowance_ends_and_is_asked_afresh(
     stage: Stage,
 ) -> None:
     stage.probe_s = SHORT_S
-    stage.server(era="modern", discover=f"late:{SHORT_S * 1.5}", initialize="silent")
+    stage.server(era="modern", discover="after:initialize", initialize="silent")
     found = await stage.round(GRANTED)
     assert (found.reason, found.end_life) == (Reason.LATE_MODERN_EVIDENCE, True)
     assert await stage.wire() == [DISCOVER, "initialize"]
@@ -310,7 +310,7 @@ async def test_a_slow_modern_server_with_an_allowance_ends_and_is_asked_afresh(
 
 async def test_modern_evidence_after_legacy_was_chosen_wakes_the_supervisor(stage: Stage) -> None:
     stage.probe_s = SHORT_S
-    stage.server(discover="silent", late_discover=SHORT_S * 2)
+    stage.server(discover="after:notifications/initialized")
     found = await stage.round(GRANTED)
     assert found.selected is Era.LEGACY
     async with asyncio.timeout(10):

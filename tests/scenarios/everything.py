@@ -98,7 +98,8 @@ async def _a_day(folder: Path, told: Told) -> None:
     host = Host(
         state_dir=folder, record=True, on_elicitation=_answer, startup_deadline_s=PATIENCE_S
     )
-    _configure(host)
+    folder.mkdir()
+    _configure(host, folder)
 
     async def look() -> None:
         await asyncio.sleep(1.05)  # it is made at most once a second
@@ -109,7 +110,7 @@ async def _a_day(folder: Path, told: Told) -> None:
     told.read_metrics((await host.metrics())[0].decode())
     try:
         await host.settled()
-        await asyncio.gather(_calls(host, look), _losses(host, look), _lives(host), _acts(host))
+        await asyncio.gather(_calls(host), _losses(host, look), _lives(host), _acts(host))
         await until(host, "silent-legacy", lambda view: view.generation > 1)
         await until(host, "late-modern", lambda view: view.generation > 1)
         await reach(host, "late-modern", "ready")
@@ -126,7 +127,7 @@ async def _answer(_request: object) -> dict[str, Any]:
     return {"action": "accept", "content": {}}
 
 
-def _configure(host: Host) -> None:
+def _configure(host: Host, folder: Path) -> None:
     tomorrow = (datetime.now(UTC).date() + timedelta(days=1)).isoformat()
     tools = "echo,fail,rpc_error,mute,odd,state,noise,dup,orphan,flood,add_tool"
     offers = {"prompts": "greet", "resources": "mem://one", "templates": "mem://{id}"}
@@ -165,7 +166,7 @@ def _configure(host: Host) -> None:
     add(
         host,
         "late-modern",
-        {"discover": "late:0.8"},
+        {"discover": "after:notifications/initialized", "discover_then": "ok"},
         allow_legacy=True,
         probe_timeout_s=0.2,
         legacy_probe_timeout_ms=30_000,  # however long its process takes to start
@@ -174,19 +175,21 @@ def _configure(host: Host) -> None:
     add(host, "off", enabled=False)
     host.add_server("nowhere", StdioServer(["/nowhere/at/all"]), **QUICK)
     add(host, "hasty", {"tools": "mute"}, call_timeout_s=0.2)
-    add(host, "narrow", {"tools": "slow"}, max_in_flight=1, queue_max=1, queue_timeout_s=2)
+    add(host, "narrow", {"tools": "mute"}, max_in_flight=1, queue_max=1, queue_timeout_s=0.3)
     add(host, "stuck", {"tools": "stall,echo"})
     add(host, "queue", {"tools": "slow"}, max_in_flight=1, retry_calls="never", **NEVER)
     twice = {"retry_calls": "idempotent", "idempotent_tools": ["kill"], **NEVER}
     add(host, "twice", {"tools": "kill"}, **twice)
-    add(host, "late", {"tools": "kill", "start_delay": 1}, **twice)
+    once = f'if [ -e {folder}/gone ]; then exec sleep 60; fi; touch {folder}/gone; exec "$0" "$@"'
+    gone = StdioServer(("/bin/sh", "-c", once, *scripted(tools="kill")))
+    host.add_server("gone", gone, **{**QUICK, **twice})
     add(host, "leaving", {"tools": "slow"}, max_in_flight=1, **NEVER)
     add(host, "crashing", {"tools": "die,kill,close"})
     add(host, "hanging", {"tools": "echo,hush"}, probe_timeout_s=0.3, silent_restart_s=0.5)
     add(host, "heavy", {"tools": "echo"}, restart_above_mb=1)
 
 
-async def _calls(host: Host, look: Any) -> None:
+async def _calls(host: Host) -> None:
     """Every outcome that a call can have."""
     call = host.call_tool
     assert (await call("alpha/echo", {"text": "x"})).outcome == "ok"
@@ -208,19 +211,15 @@ async def _calls(host: Host, look: Any) -> None:
     await _fails(errors.Unavailable, call("refused/echo"))
     await _fails(errors.CallTimeout, call("mute", deadline_s=0.1))
     await _fails(errors.CallTimeout, call("hasty/mute"))
-    given_up = asyncio.create_task(call("alpha/mute"))
-    await eventually(lambda: host.core.fleet.get("alpha").peer.gate.in_flight)
+    given_up = asyncio.create_task(call("narrow/mute"))
+    await _in_flight(host, "narrow")
+    await asyncio.gather(  # one place in the queue, for longer than it waits, and one call too many
+        _fails(errors.CallTimeout, call("narrow/mute")),
+        _fails(errors.Unavailable, call("narrow/mute")),
+    )
     given_up.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await given_up
-    slow = asyncio.create_task(call("narrow/slow", {"s": 2.5}))
-    await _in_flight(host, "narrow")
-    queued = asyncio.create_task(_fails(errors.CallTimeout, call("narrow/slow")))
-    await eventually(lambda: host.core.fleet.get("narrow").peer.gate.queued)
-    await _fails(errors.Unavailable, call("narrow/slow"))
-    await look()
-    await queued
-    await slow
 
 
 _FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
@@ -252,6 +251,7 @@ async def _losses(host: Host, look: Any) -> None:
         await _in_flight(host, name)
         unsent = asyncio.create_task(call(f"{name}/slow", deadline_s=30))
         await eventually(lambda: host.core.fleet.get(name).peer.gate.queued)
+        await look()
         if name == "leaving":
             await host.act(name, "hold", principal="ann")
         _kill(host, name)
@@ -265,7 +265,7 @@ async def _losses(host: Host, look: Any) -> None:
 
     await asyncio.gather(lose("queue"), lose("leaving"))
     await _fails(errors.Unavailable, call("twice/kill"))  # whatever fails twice has no budget
-    await _fails(errors.CallTimeout, call("late/kill", deadline_s=0.5))
+    await _fails(errors.CallTimeout, call("gone/kill", deadline_s=3))
     await host.act("twice", "retry", principal="ann")
     await host.act("twice", "hold", principal="ann")
     await _fails(errors.Unavailable, call("twice/kill"))  # nobody may start it

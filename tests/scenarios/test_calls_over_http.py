@@ -48,14 +48,14 @@ async def test_two_servers_one_slow_hold_nobody_up(tmp_path: Path) -> None:
         add_url(host, "quick", quick.url)
         add(host, "child")
         async with host:
-            waiting = asyncio.ensure_future(host.call_tool("slow", {"s": 2}))
-            began = time.monotonic()
+            waiting = asyncio.ensure_future(host.call_tool("slow", {"s": 50}))
             for _ in range(20):
                 await host.call_tool("quick/echo", {"text": "x"})
                 await host.call_tool("child/echo", {"text": "x"})
-            assert time.monotonic() - began < 1.5
             assert not waiting.done()
-            await waiting
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
 
 
 async def test_a_server_that_is_slow_to_answer_discover_delays_no_other(tmp_path: Path) -> None:

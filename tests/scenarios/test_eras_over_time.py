@@ -15,7 +15,7 @@ from observant_host import Host, StdioServer, errors
 from observant_host.decisions.budget import WAKES
 from observant_host.incidents.record import read_decisions, read_timeline
 from observant_host.telemetry.vocabulary import EraDecide, EraDropped, PeerRestart, Request
-from tests.support.hosts import QUICK, add, facts, quick_host, reach, until
+from tests.support.hosts import QUICK, add, decided, facts, quick_host, reach, until
 from tests.support.peers import received, scripted
 from tests.support.processes import eventually
 
@@ -56,8 +56,7 @@ async def test_a_refused_legacy_server_gets_zero_initialize_bytes_however_often_
     assert later.generation == 1
     assert received(log, "initialize") == []
     assert len(received(log, "server/discover")) >= 4
-    states = [one for one in facts(told, EraDecide) if one.peer == "old"]
-    assert {one.reason for one in states} == {"ambiguous_error"}
+    assert {(one.peer, one.reason) for one in decided(told)} == {("old", "ambiguous_error")}
 
 
 async def test_an_allowlisted_legacy_server_is_served(tmp_path: Path) -> None:

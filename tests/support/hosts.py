@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from observant_host import Host, StdioServer
 from observant_host.telemetry import setup
+from observant_host.telemetry.vocabulary import EraDecide
 from tests.support.peers import scripted
 
 if TYPE_CHECKING:
@@ -69,3 +70,9 @@ async def until(host: Host, name: str, condition: Callable[[ServerView], bool]) 
 def facts(told: list[Finished], kind: type[F]) -> list[F]:
     """All facts of one kind, in the order they were told."""
     return [one.fact for one in told if type(one.fact) is kind]
+
+
+def decided(told: list[Finished]) -> list[EraDecide]:
+    """What was decided about eras, in order. A server without one is asked again and again, so the
+    end of a host may cut a round short: that one decides nothing, and no log or record has it."""
+    return [one for one in facts(told, EraDecide) if one.reason]

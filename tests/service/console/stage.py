@@ -118,8 +118,9 @@ async def browser(base: str) -> AsyncIterator[Browser]:
         yield Browser(session, base)
 
 
-async def first_event(base: str, kind: str, trigger: Any) -> str:
-    """Open the stream, run `trigger()`, and return the first event of that kind."""
+async def event_about(base: str, kind: str, about: str, *, trigger: Any) -> str:
+    """Open the stream, run `trigger()`, and return the first event of that kind with `about` in it:
+    the host has others to tell of meanwhile."""
     async with aiohttp.ClientSession() as session, session.get(f"{base}/console/events") as answer:
         assert answer.headers["Content-Type"] == "text/event-stream"
         await answer.content.readline()
@@ -127,5 +128,7 @@ async def first_event(base: str, kind: str, trigger: Any) -> str:
         async with asyncio.timeout(15):
             async for line in answer.content:
                 if line.startswith(f"event: {kind}".encode()):
-                    return (await answer.content.readline()).decode()
-    raise AssertionError(f"no {kind} event")
+                    said = (await answer.content.readline()).decode()
+                    if about in said:
+                        return said
+    raise AssertionError(f"no {kind} event about {about}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from observant_host import Host, StdioServer
-from tests.service.console.stage import Browser, Page, browser, configured, console_of, first_event
+from tests.service.console.stage import Browser, Page, browser, configured, console_of, event_about
 from tests.support.hosts import NEVER_AGAIN, PATIENCE_S, QUICK, add, reach
 from tests.support.peers import scripted
 
@@ -231,4 +231,5 @@ async def test_a_change_is_told_at_once(stage: Stage) -> None:
     async def hold() -> None:
         await stage.host.act("good", "hold", principal="ann")
 
-    assert '"ann"' in await first_event(stage.base, "decision", hold)
+    told = await event_about(stage.base, "decision", '"ann"', trigger=hold)
+    assert '"good"' in told

@@ -13,13 +13,13 @@ What the server is
 
 How it answers the first questions: a CASE is `name` or `name:argument`
   --discover CASE, --initialize CASE
-      ok | silent | late:SECONDS | error:CODE | error:CODE:JSON_DATA | exit:STATUS | kill:SIGNAL
+      ok | silent | late:SECONDS | after:METHOD (ok once that has come, before it is answered)
+      error:CODE | error:CODE:JSON_DATA | exit:STATUS | kill:SIGNAL
       empty (result {}) | null (result null) | both (result and error) | neither | array (a batch)
       garbage (a line that is no JSON, then silence) | wrong_id | string_id | float_id | null_id
       close (closes stdout and lives on) | result:JSON (this very result) | unknown (-32601)
       versions:V,V (discover only) | version:V (initialize only, "" allowed)
   --discover-then CASE       for its second and later discover (default: the same again)
-  --late-discover SECONDS    besides, send a good DiscoverResult for the first discover this late
 
 What it offers
   --tools NAME,NAME          ("echo") known names act as below, others answer their own name
@@ -121,6 +121,7 @@ class Server(Tools):
         self.discovers = 0
         self.hushed = False
         self.received = {}
+        self.held = []
         self.legacy_session = False
         self.waiting = {}
         self.next_request = 0
@@ -239,6 +240,7 @@ class Server(Tools):
             return
         method = message.get("method")
         self.received[method] = self.received.get(method, 0) + 1
+        self.answer_held(method)
         if method is None:
             waiting = self.waiting.get(message.get("id"))
             if waiting:
@@ -256,6 +258,11 @@ class Server(Tools):
             threading.Thread(target=self.asked_for, args=(message,), daemon=True).start()
         else:
             self.asked_for(message)
+
+    def answer_held(self, method):
+        for one in [one for one in self.held if one[0] == method]:
+            self.held.remove(one)
+            self.result(*one[1:])
 
     def asks_first(self, message):
         """A prompt or resource with "ask" in its name wants input, once (modern)."""
@@ -358,10 +365,6 @@ class Server(Tools):
             case = self.opt.get("discover", "unknown" if self.era == "legacy" else "ok")
             if self.discovers > 1:
                 case = self.opt.get("discover-then", case)
-            elif "late-discover" in self.opt:
-                self.later(
-                    float(self.opt["late-discover"]), self.result, message, self.discover_result()
-                )
             self.play(case, message, self.discover_result())
         elif method == "initialize":
             case = self.opt.get("initialize", "unknown" if self.era == "modern" else "ok")
@@ -445,6 +448,8 @@ class Server(Tools):
             self.answered()
         elif name == "late":
             self.later(float(argument), self.result, message, good)
+        elif name == "after":
+            self.held.append((argument, message, good))
         elif name == "error":
             code, _, data = argument.partition(":")
             self.error(message, int(code), f"error {code}", json.loads(data) if data else None)
