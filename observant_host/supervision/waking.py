@@ -103,9 +103,10 @@ class Waking(Adopting):
     async def again(self) -> None:
         """A round now (a list where an era stands); returns after it.
 
-        Where nothing can come of it (disabled, a configuration problem, stopped) it returns at
-        once.
+        What is allowed is looked at anew, also for a server that serves. Where nothing can come of
+        it (disabled, a configuration problem, stopped) it returns at once.
         """
+        self._rounds.judge()
         if not self._sleeps and not self.record.off:
             mine = self._ask()
             self._sooner.wish.set()

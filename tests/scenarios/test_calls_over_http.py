@@ -230,7 +230,9 @@ async def test_a_session_that_nobody_may_renew_ends_the_life_and_discover_comes_
     async with serving(era="legacy", tools="echo,expire", log=log) as web:
         add_url(host, "s", web.url)
         async with host:
-            await host.allow("s", until=time.time() + 1.0, reason="for a second", principal="ann")
+            for seconds in (600, 1):
+                until_s = time.time() + seconds
+                await host.allow("s", until=until_s, reason="for a time", principal="ann")
             assert host.servers["s"].era == "legacy"
             await until(host, "s", lambda view: view.reason == "allowance_expired")
             await host.call_tool("expire", {})

@@ -70,6 +70,18 @@ async def test_an_allowlisted_legacy_server_is_served(tmp_path: Path) -> None:
     assert len(received(log, "initialize")) == 1
 
 
+async def test_an_allowance_given_anew_counts_at_once_for_a_server_that_runs() -> None:
+    host, _ = quick_host()
+    add(host, "old", {"era": "legacy"})
+    async with host:
+        served = await host.allow("old", for_s=600, reason="for now", principal="ann")
+        await host.allow("old", for_s=0.5, reason="not so long", principal="ann")
+        over = await until(host, "old", lambda view: view.reason == "allowance_expired")
+        assert (over.state, over.generation) == ("degraded", 1)
+        view = await host.allow("old", for_s=600, reason="longer", principal="ann")
+        assert (view.state, view.reason, view.pid) == ("ready", "initialize_ok", served.pid)
+
+
 async def test_a_crashed_legacy_server_loses_its_era_before_it_is_asked_again(
     tmp_path: Path,
 ) -> None:
