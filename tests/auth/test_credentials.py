@@ -53,7 +53,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     desk = Desk(tmp_path)
     with blockbuster_ctx("observant_host"):
         yield desk
-    await eventually(lambda: open_fds() <= before, within=2)
+    await eventually(lambda: open_fds() <= before)
 
 
 def printed(expires_in_s: float | None = None, **headers: str) -> str:

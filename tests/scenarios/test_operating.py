@@ -135,11 +135,12 @@ async def test_a_held_server_that_dies_stays_down_until_its_time_is_over(tmp_pat
     host, _ = quick_host()
     add(host, "s", {"tools": "echo,kill"})
     async with host:
-        await host.act("s", "hold", for_s=0.5, principal="ann")
+        await host.act("s", "hold", for_s=600, principal="ann")
         with pytest.raises(errors.CallError):
             await host.call_tool("kill", {})
         down = await until(host, "s", lambda view: view.state == "backoff")
         assert "not started again by itself while it is held" in down.detail
+        await host.act("s", "hold", for_s=0.3, principal="ann")
         async with asyncio.timeout(PATIENCE_S):
             assert (await host.wait_for("s", "ready")).generation == 2
 

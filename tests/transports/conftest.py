@@ -67,7 +67,7 @@ async def subject() -> AsyncIterator[StdioSubject]:
     for transport in subject.made:
         await transport.close()
     assert [state_of(pid) for pid in groups] == ["" for _ in groups]  # reaped, no zombie
-    await eventually(lambda: not any(living(group_members(pgid)) for pgid in groups), within=2)
+    await eventually(lambda: not any(living(group_members(pgid)) for pgid in groups))
     assert open_fds() - before == set()
 
 

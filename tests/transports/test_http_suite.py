@@ -36,7 +36,7 @@ async def subject(request: pytest.FixtureRequest) -> AsyncIterator[StreamableSub
             yield subject
         for transport in subject.made:
             await transport.close()
-    await eventually(lambda: open_fds() <= before, within=2)
+    await eventually(lambda: open_fds() <= before)
 
 
 class TestStreamableHttp(TransportPromises):
@@ -76,7 +76,7 @@ async def old_sse() -> AsyncIterator[OldSseSubject]:
             yield subject
         for transport in subject.made:
             await transport.close()
-    await eventually(lambda: open_fds() <= before, within=2)
+    await eventually(lambda: open_fds() <= before)
 
 
 class TestHttpSse(TransportPromises):

@@ -19,7 +19,7 @@ from observant_host.timing.tasks import Signal
 from observant_host.transports import child
 from observant_host.transports.child import StartGate
 from tests.support.processes import alive, eventually, group_members, living, open_fds, state_of
-from tests.support.receivers import Recorder
+from tests.support.receivers import PATIENCE_S, Recorder
 from tests.transports.suite import FAR, opened, request
 
 if TYPE_CHECKING:
@@ -217,9 +217,9 @@ async def test_a_child_that_ignores_everything_is_killed_within_the_bound(
     await ask(recorder, transport, "echo")
     pid = transport.pid
     assert pid is not None
-    began = time.monotonic()
     end = await transport.close()
-    assert time.monotonic() - began < 1.5
+    waited_out = [one.fact for one in subject.told if isinstance(one.fact, DeadlineExpired)]
+    assert sum(one.budget_ms for one in waited_out) < 1000
     assert end.exit_code == -signal.SIGKILL
     assert state_of(pid) == ""
 
@@ -234,20 +234,20 @@ async def test_whoever_has_waited_enough_ends_a_stubborn_child_and_its_group_at_
     grandchild = await ask(recorder, transport, "child", mode="holds_stdout")
     assert isinstance(grandchild, int)
     asyncio.get_running_loop().call_later(wait_s, hurry.set)
-    began = time.monotonic()
-    end = await transport.close()
-    assert time.monotonic() - began < 5
+    async with asyncio.timeout(PATIENCE_S):
+        end = await transport.close()
     assert end.kind == "closed"
-    await eventually(lambda: not alive(grandchild), within=1)
+    await eventually(lambda: not alive(grandchild))
 
 
 async def test_many_stubborn_children_are_ended_in_the_time_of_one(subject: StdioSubject) -> None:
-    transports = [subject.make("--ignore-eof", "--ignore-term") for _ in range(8)]
+    transports = [
+        subject.make("--ignore-eof", "--ignore-term", shutdown_timeout_s=4) for _ in range(8)
+    ]
     for transport in transports:
         await ask(await opened(transport), transport, "echo")
-    began = time.monotonic()
-    await asyncio.gather(*(transport.close() for transport in transports))
-    assert time.monotonic() - began < 1.5
+    async with asyncio.timeout(PATIENCE_S):  # one after another, they would take 8 times 3.2 s
+        await asyncio.gather(*(transport.close() for transport in transports))
 
 
 @pytest.mark.parametrize("options", [(), ("--ignore-eof",), ("--ignore-eof", "--ignore-term")])
@@ -260,7 +260,7 @@ async def test_a_launcher_and_the_server_below_it_both_end(
     assert isinstance(pids, dict)
     assert pids["pgid"] == transport.pid != pids["pid"]
     await transport.close()
-    await eventually(lambda: not alive(pids["pid"]), within=1)
+    await eventually(lambda: not alive(pids["pid"]))
 
 
 @pytest.mark.parametrize("mode", ["plain", "holds_stdout"])
@@ -272,24 +272,22 @@ async def test_grandchildren_that_heed_nothing_end_with_the_life_that_is_closed(
     grandchild = await ask(recorder, transport, "child", mode=mode)
     assert isinstance(grandchild, int)
     await transport.close()
-    await eventually(lambda: not alive(grandchild), within=1)
+    await eventually(lambda: not alive(grandchild))
 
 
 @pytest.mark.parametrize("mode", ["plain", "holds_stdout"])
 async def test_grandchildren_of_a_child_that_ended_by_itself_are_ended_too_and_delay_nothing(
     subject: StdioSubject, mode: str
 ) -> None:
-    transport = subject.make(shutdown_timeout_s=2)
+    transport = subject.make(shutdown_timeout_s=600)
     recorder = await opened(transport)
     grandchild = await ask(recorder, transport, "child", mode=mode)
     assert isinstance(grandchild, int)
-    began = time.monotonic()
     transport.send(request(1, "exit", status=5), expires=FAR)
     end = await recorder.end()
-    assert time.monotonic() - began < 1
     assert (end.kind, end.exit_code) == ("exit", 5)
     assert await transport.close() == end
-    await eventually(lambda: not alive(grandchild), within=1)
+    await eventually(lambda: not alive(grandchild))
 
 
 async def test_an_ended_child_is_reaped_without_anybody_closing_it(subject: StdioSubject) -> None:
@@ -299,7 +297,7 @@ async def test_an_ended_child_is_reaped_without_anybody_closing_it(subject: Stdi
     assert pid is not None
     transport.send(request(1, "exit"), expires=FAR)
     await recorder.end()
-    await eventually(lambda: state_of(pid) == "", within=2)
+    await eventually(lambda: state_of(pid) == "")
 
 
 async def test_closing_that_is_cancelled_goes_on(subject: StdioSubject) -> None:
@@ -324,8 +322,8 @@ async def test_a_loop_that_is_torn_down_kills_what_still_runs(subject: StdioSubj
     assert transport._owner is not None
     transport._owner.cancel()
     await recorder.end()
-    await eventually(lambda: state_of(pid) == "", within=1)
-    await eventually(lambda: not living([grandchild]), within=1)
+    await eventually(lambda: state_of(pid) == "")
+    await eventually(lambda: not living([grandchild]))
 
 
 async def test_an_exit_is_noticed_without_pidfds_too(
