@@ -210,7 +210,7 @@ async def test_calls_of_one_turn_run_side_by_side(host: Host) -> None:
         if event.done is not None:
             over.append(event.done.name)
 
-    await run_agent(host, model, HELLO, call_deadline_s=0.5, on_event=told)
+    await run_agent(host, model, HELLO, call_deadline_s=3, on_event=told)
     assert over == [other_echo(host), "mute"]
     mute, echo = model.results(1)
     assert "may have been executed" in mute[1]

@@ -59,7 +59,7 @@ async def test_a_list_is_read_anew_by_the_next_look_after_its_time_and_only_then
     async with host:
         await host.fresh_catalogue()
         _ = host.catalogue
-        watch.ahead = 59.0
+        watch.ahead = 30.0
         await host.fresh_catalogue()
         assert lists(log) == 1
         watch.ahead = 61.0

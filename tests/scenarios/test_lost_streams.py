@@ -40,7 +40,7 @@ async def placed(host: Host, wire: str, log: Path, listen: str, **more: Any) -> 
         "listen": listen,
         **more,
     }
-    keys = {**QUICK, "ack_timeout_s": 0.3}
+    keys = {**QUICK, **({"ack_timeout_s": 2} if listen.startswith("silent") else {})}
     if wire == "stdio":
         add(host, "s", options, **keys)
         yield

@@ -11,7 +11,7 @@ import pytest
 from tests.support.processes import alive
 from tests.support.running import command_line, config_of, file_in, running
 
-SLOW = {"tools": "slow"}
+SLOW = {"tools": "slow,held"}
 TEN = {f"s{number}": SLOW for number in range(10)}
 
 
@@ -30,12 +30,15 @@ async def test_one_of_ten_servers_changed_and_no_call_of_the_other_nine_fails(tm
 
         others = [name for name in TEN if name != "s4"]
         callers = [asyncio.create_task(caller(name)) for name in others]
-        open_call = asyncio.create_task(host.call("s4/slow", s=1.5))
-        await _in_flight(host, "s4")
+        let_go = tmp_path / "let go"
+        open_call = asyncio.create_task(host.call("s4/held", file=str(let_go)))
+        await host.open_calls("s4", count=1)
         file.write_text(config_of(tmp_path, TEN, keys={"s4": 'env = { NEW = "value" }'}))
         async with host.client() as client:
             done = json.loads(await client.reload(dry_run=False))
         waiting = asyncio.create_task(host.call("s4/slow", s=0))
+        await host.open_calls("s4", count=2)
+        let_go.touch()
         after = await host.ready("s4", generation=2)
         over.set()
         outcomes = [one for each in await asyncio.gather(*callers) for one in each]
@@ -53,10 +56,6 @@ async def test_one_of_ten_servers_changed_and_no_call_of_the_other_nine_fails(tm
         assert decided["generation"] == 2
         restarts = 'observant_host_restarts_by_reason_total{reason="reload"}'
         await host.shows(restarts, "1.0")
-
-
-async def _in_flight(host, name: str) -> None:
-    await host.shows(f'observant_host_inflight_calls{{peer="{name}"}}', "1.0")
 
 
 async def test_servers_come_and_go_and_take_new_values_without_a_new_process(tmp_path) -> None:

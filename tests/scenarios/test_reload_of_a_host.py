@@ -89,11 +89,11 @@ async def test_a_server_in_the_middle_of_its_first_round_takes_the_change_at_onc
 
 
 async def test_a_call_that_outlasts_the_drain_ends_with_its_true_delivery() -> None:
-    host, told = quick_host(config=config(server("a", {"tools": "mute"}), drain_s=0.1))
+    host, told = quick_host(config=config(server("a", {"tools": "mute"}), drain_s=1))
     async with host:
         call = asyncio.create_task(host.call_tool("mute"))
         await _in_flight(host, "a")
-        await host.reload(config(server("a", {"tools": "mute,echo"}), drain_s=0.1))
+        await host.reload(config(server("a", {"tools": "mute,echo"}), drain_s=1))
         view = host.servers["a"]
         assert (view.state, view.cause) == ("backoff", "process")
         assert "1 open calls" in view.detail

@@ -17,6 +17,7 @@ from tests.scenarios.http import add_url
 from tests.support.hosts import PATIENCE_S, QUICK, facts, quick_host, reach
 from tests.support.http_peer import Exchange, HttpPeer
 from tests.support.peers import program
+from tests.support.processes import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -142,7 +143,8 @@ async def test_calls_in_line_when_their_server_dies_go_to_the_next_process(tmp_p
         await ledger.has("in")
         tokens = [f"queued{number}" for number in range(30)]
         queued = [asyncio.ensure_future(host.call_tool("mark", {"token": t})) for t in tokens]
-        await asyncio.sleep(0.05)
+        gate = host.core.fleet.get("s").peer.gate  # type: ignore[union-attr]  # it is configured
+        await eventually(lambda: gate.queued == len(tokens))
         os.kill(view.pid, signal.SIGKILL)
         with pytest.raises(Unavailable, match=PERHAPS):
             await first
@@ -318,7 +320,7 @@ async def test_a_refusal_for_rate_is_waited_out_and_holds_the_other_calls_back()
             await exchange.json(
                 {"jsonrpc": "2.0", "id": exchange.id, "error": {"code": -32000, "message": "slow"}},
                 429,
-                Retry_After=1,
+                Retry_After=3,
             )
         else:
             web.execute(exchange)

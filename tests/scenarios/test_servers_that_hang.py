@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 SHORT: dict[str, Any] = {"probe_timeout_s": 0.5}
 BEGUN_AGAIN: dict[str, Any] = {**SHORT, "silent_restart_s": 1.0}
 LEFT_ALONE: dict[str, Any] = {**SHORT, "silent_restart_s": 600.0}
+ANSWERING: dict[str, Any] = {"probe_timeout_s": 10.0, "silent_restart_s": 0.1}
+"""For servers that are never silent, however slow the machine is."""
 
 
 def pid(view: ServerView) -> int:
@@ -107,9 +109,8 @@ async def test_a_stopped_process_that_is_continued_heals_without_a_restart() -> 
         healed = await until(host, "s", lambda view: view.state == "ready")
         assert (healed.pid, healed.generation) == (before.pid, 1)
         assert await echoes(host, "echo")
-        assert [one.state for one in facts(told, PeerStateChanged)] == [
-            *("ready", "degraded", "ready"),
-        ]
+        states = [one.state for one in facts(told, PeerStateChanged)]
+        assert states[states.index("ready") :] == ["ready", "degraded", "ready"]
         assert facts(told, PeerRestart) == []
 
 
@@ -135,7 +136,7 @@ async def test_while_it_is_silent_callers_are_told_at_once_and_one_may_try() -> 
 
 async def test_a_slow_tool_whose_server_answers_others_is_never_a_reason_to_restart() -> None:
     host, told = quick_host()
-    add(host, "s", {"tools": "echo,mute"}, **BEGUN_AGAIN)
+    add(host, "s", {"tools": "echo,mute"}, **ANSWERING)
     async with host:
         before = await reach(host, "s", "ready")
         for _ in range(10):
@@ -151,7 +152,7 @@ async def test_a_server_that_does_one_thing_at_a_time_comes_back_when_it_is_done
     add(host, "s", {"tools": "echo,busy"}, **LEFT_ALONE)
     async with host:
         before = await reach(host, "s", "ready")
-        await time_out(host, "busy", s=2)
+        await time_out(host, "busy", s=4)
         await until(host, "s", lambda view: view.state == "degraded")
         healed = await until(host, "s", lambda view: view.state == "ready")
         assert healed.pid == before.pid
@@ -195,7 +196,7 @@ async def test_a_server_behind_a_url_that_hangs_loses_its_life_and_is_probed_unt
 async def test_a_server_behind_a_url_that_has_become_another_is_gone_at_once() -> None:
     host, told = quick_host()
     async with serving(tools="mute", discover_then="error:-32000", capabilities=UNTOLD) as web:
-        add_url(host, "s", web.url, **LEFT_ALONE)
+        add_url(host, "s", web.url, **ANSWERING)
         async with host:
             await reach(host, "s", "ready")
             await time_out(host, "mute")

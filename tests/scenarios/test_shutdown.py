@@ -19,35 +19,25 @@ SUBREAPER = (
 
 async def test_no_call_is_lost_while_the_host_drains(tmp_path) -> None:
     file = file_in(tmp_path)
-    file.write_text(config_of(tmp_path, {"a": {"tools": "slow"}, "b": {"tools": "slow"}}))
+    file.write_text(config_of(tmp_path, {"a": {"tools": "held"}, "b": {"tools": "held"}}))
+    let_go = tmp_path / "let go"
     async with running(tmp_path) as host:
         async with host.client() as client:
             calls = [
-                asyncio.create_task(host.call(f"{name}/slow", s=1.5))
+                asyncio.create_task(host.call(f"{name}/held", file=str(let_go)))
                 for name in ("a", "b")
                 for _ in range(10)
             ]
-            await eventually_open(host, 20)
+            await host.open_calls("a", "b", count=20)
             host.signal(signal.SIGTERM)
             await host.until("host_lifecycle", what="draining")
-            refused = await client.call("a/slow", b"{}", deadline_s=None)
+            refused = await client.call("a/held", b"{}", deadline_s=None)
             assert b'"unavailable"' in refused
             assert b'"not_sent"' in refused
+            let_go.touch()
             assert {(await call)["outcome"] for call in calls} == {"ok"}
         assert await host.ended() == 0
         assert not (tmp_path / "state" / "host.sock").exists()
-
-
-async def eventually_open(host, count: int) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            found = [
-                await host.metric(f'observant_host_inflight_calls{{peer="{peer}"}}')
-                for peer in ("a", "b")
-            ]
-            if sum(float(one or 0) for one in found) == count:
-                return
-            await asyncio.sleep(0.05)
 
 
 async def test_calls_that_outlast_the_drain_end_with_their_true_delivery(tmp_path) -> None:
@@ -55,7 +45,7 @@ async def test_calls_that_outlast_the_drain_end_with_their_true_delivery(tmp_pat
     file.write_text(config_of(tmp_path, {"a": {"tools": "mute"}}, drain_s=0.2))
     async with running(tmp_path) as host:
         call = asyncio.create_task(host.call("a/mute"))
-        await eventually_open(host, 1)
+        await host.open_calls("a", count=1)
         host.signal(signal.SIGTERM)
         ended = await call
         assert (ended["outcome"], ended["delivery"]) == ("unavailable", "sent_no_reply")
@@ -70,7 +60,7 @@ async def test_a_second_signal_ends_the_drain_and_the_servers_at_once(tmp_path) 
     file.write_text(text.replace("shutdown_timeout_s = 2", "shutdown_timeout_s = 600"))
     async with running(tmp_path) as host:
         call = asyncio.create_task(host.call("a/mute"))
-        await eventually_open(host, 1)
+        await host.open_calls("a", count=1)
         pid = (await host.servers())["a"]["pid"]
         host.signal(signal.SIGTERM)
         await host.until("host_lifecycle", what="draining")

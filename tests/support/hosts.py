@@ -32,8 +32,12 @@ QUICK: dict[str, Any] = {
 }
 
 
-NEVER_AGAIN: dict[str, Any] = {"restart_initial_s": 600.0, "restart_max_s": 600.0}
-"""Left alone after its first death, until a person acts."""
+NEVER_AGAIN: dict[str, Any] = {
+    "restart_initial_s": 600.0,
+    "restart_max_s": 600.0,
+    "reprobe_max_s": 600.0,
+}
+"""Left alone after its first death, or its first round without an era, until a person acts."""
 
 
 def quick_host(**keys: Any) -> tuple[Host, list[Finished]]:

@@ -113,6 +113,15 @@ class Running:
             sent = json.dumps(arguments).encode()
             return json.loads(await client.call(name, sent, deadline_s=None))
 
+    async def open_calls(self, *servers: str, count: int) -> None:
+        """Until so many calls to these servers are open."""
+        async with asyncio.timeout(PATIENCE_S), self.client() as client:
+            while True:
+                found = json.loads(await client._ask("GET", "/api/v1/calls"))["in_flight"]
+                if sum(one["server"] in servers for one in found) == count:
+                    return
+                await asyncio.sleep(0.05)
+
     async def metric(self, line: str) -> str:
         """The value of one series, "" where there is none."""
         async with self.client() as client:

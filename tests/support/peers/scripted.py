@@ -23,7 +23,8 @@ How it answers the first questions: a CASE is `name` or `name:argument`
 
 What it offers
   --tools NAME,NAME          ("echo") known names act as below, others answer their own name
-      echo {text} · add {a,b} · slow {s,tag} · mute (never answers) · big {bytes} · fail (isError)
+      echo {text} · add {a,b} · slow {s,tag} · held {file} (answers
+      once it is there) · mute (never answers) · big {bytes} · fail (isError)
       rpc_error {code,message,data} · structured {value} · die {status} · kill · garbage · env
       progress {n,s} (n progress notes) · stall (reads stdin no more) · close (closes stdout)
       ask {key,method,params} (input_required once; modern) · ask_forever · state (state only)

@@ -75,6 +75,11 @@ class Tools:
         time.sleep(float(arguments.get("s", 1)))
         return arguments.get("tag", "slow")
 
+    def tool_held(self, message, arguments):
+        while not os.path.exists(arguments["file"]):
+            time.sleep(0.02)
+        return "let go"
+
     def tool_mute(self, message, arguments):
         return None
 
