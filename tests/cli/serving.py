@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from observant_host.demo.stage import SLOW_S, Stage, clear, configure
+from observant_host.demo.stage import PROBE_TIMEOUT_S, SLOW_S, Stage, clear, configure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,16 +42,25 @@ class Serving:
         return self.process.wait(20)
 
 
-def stage_in(folder: Path, *, slow: bool = False) -> Stage:
-    """The demo's child processes; without `slow` all answer at once, and starts are short."""
+def stage_in(folder: Path, *, late: Path | None = None) -> Stage:
+    """The demo's child processes, none of them slow: a start is over once all have answered, on a
+    busy machine too. With `late`, forecast is not waited for, and answers once that is there."""
     stage = clear(folder)
     configure(stage, today=TOMORROW, listen="127.0.0.1:0", ferries_url="http://127.0.0.1:9/mcp")
     text = stage.config.read_text().partition("[servers.ferries]")[0]  # nobody runs it here
-    if not slow:
-        text = text.replace(f'"--slow", "{SLOW_S}", ', "")
-        text = text.replace("probe_timeout_s = 1.0", "probe_timeout_s = 20")
-    stage.config.write_text(text)
+    text = text.replace(f'"--slow", "{SLOW_S}", ', "")
+    text = text.replace(f"startup_deadline_s = {SLOW_S - 0.5}", "startup_deadline_s = 20")
+    text = text.replace(f"probe_timeout_s = {PROBE_TIMEOUT_S}", "probe_timeout_s = 20")
+    stage.config.write_text(text if late is None else _waiting(text, late))
     return stage
+
+
+def _waiting(text: str, late: Path) -> str:
+    before, head, after = text.partition("[servers.forecast]")
+    there = json.dumps(f'until [ -e "{late}" ]; do sleep 0.05; done; exec "$0" "$@"')
+    program = json.dumps(sys.executable)
+    after = after.replace(f"command = {program}", 'command = "/bin/sh"\nprobe_timeout_s = 0.5', 1)
+    return before + head + after.replace("args = [", f'args = ["-c", {there}, {program}, ', 1)
 
 
 @contextmanager

@@ -88,12 +88,14 @@ def watching(*argv: str, **variables: str) -> Iterator[Watched]:
 
 
 def test_run_shows_who_starts_then_a_summary_then_changes(tmp_path) -> None:
-    stage = stage_in(tmp_path, slow=True)
+    late = tmp_path / "late"
+    stage = stage_in(tmp_path / "stage", late=late)
     with watching("run", "-c", str(stage.config)) as terminal:
         terminal.until("starting")
         terminal.until("Ctrl-C stops")
         assert "serving 6 tools of 4 servers (of 6 configured)" in terminal.text
         assert "attic: unavailable (policy: ambiguous_error)" in terminal.text
+        late.touch()
         terminal.until("forecast: ready, modern 2026-07-28 (discover_ok), 1 tool")
         assert '{"timestamp"' not in terminal.text
         terminal.process.send_signal(signal.SIGINT)
@@ -154,7 +156,7 @@ def test_watching_a_running_host_shows_what_changes_there(tmp_path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_servers_start_ends_them_and_says_interrupted(tmp_path, number) -> None:
-    stage = stage_in(tmp_path, slow=True)
+    stage = stage_in(tmp_path, late=tmp_path / "never")
     with watching("tools", "--standalone", "-c", str(stage.config)) as terminal:
         terminal.until("starting")
         terminal.until("forecast")
