@@ -10,7 +10,7 @@ import pytest
 
 from observant_host import Host, HttpServer, StdioServer, errors
 from observant_host.telemetry.vocabulary import OperatorAct, PeerRestart
-from tests.support.hosts import PATIENCE_S, QUICK, add, facts, quick_host, reach, until
+from tests.support.hosts import PATIENCE_S, QUICK, add, add_late, facts, quick_host, reach, until
 from tests.support.peers import scripted
 from tests.support.processes import alive, eventually
 
@@ -106,15 +106,17 @@ async def test_colliding_names_are_given_by_config_order_and_stick_across_a_rest
         assert names(host) == {"echo": "a", "b/echo": "b"}
 
 
-async def test_servers_added_to_a_running_host_are_named_by_their_order_not_by_their_speed() -> (
-    None
-):
+async def test_servers_added_to_a_running_host_are_named_by_their_order_not_by_their_speed(
+    tmp_path: Path,
+) -> None:
+    there = tmp_path / "there"
     host, _ = quick_host()
     async with host:
-        add(host, "slow", {"tools": "echo", "start_delay": 0.5})
+        add_late(host, "slow", there, {"tools": "echo"})
         add(host, "quick", {"tools": "echo"})
         await reach(host, "quick", "ready")
         assert names(host) == {"quick/echo": "quick"}
+        there.touch()
         await reach(host, "slow", "ready")
         assert names(host) == {"echo": "slow", "quick/echo": "quick"}
 

@@ -119,11 +119,11 @@ async def test_every_answer_has_the_headers_that_keep_browsers_careful(target: s
 
 
 async def test_a_refusal_says_when_to_come_again_and_never_the_token() -> None:
-    async with doors(tokens={"t": token("often-secret", "read", rate=0.5)}) as here:
+    async with doors(tokens={"t": token("often-secret", "read", rate=0.05)}) as here:
         first = await here.ask("GET", API, bearer="often-secret")
         second = await here.ask("GET", API, bearer="often-secret")
         assert (first.status, second.status) == (200, 429)
-        assert 1 <= int(second.headers["retry-after"]) <= 2
+        assert 1 <= int(second.headers["retry-after"]) <= 20
         assert b"often-secret" not in second.body
 
 

@@ -12,6 +12,7 @@ from tests.support.peers import scripted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from observant_host.supervision.peer_state import ServerView
     from observant_host.telemetry.facade import Finished
@@ -49,6 +50,13 @@ def quick_host(**keys: Any) -> tuple[Host, list[Finished]]:
 def add(host: Host, name: str, options: dict[str, Any] | None = None, **keys: Any) -> None:
     """Add a scripted server; `options` are the script's, `keys` the host's for it."""
     host.add_server(name, StdioServer(scripted(**(options or {}))), **{**QUICK, **keys})
+
+
+def add_late(host: Host, name: str, there: Path, options: dict[str, Any]) -> None:
+    """Add a scripted server that reads nothing until the file `there` is."""
+    wait = 'until [ -e "$0" ]; do sleep 0.05; done; exec "$@"'
+    launch = StdioServer(("/bin/sh", "-c", wait, str(there), *scripted(**options)))
+    host.add_server(name, launch, **QUICK)
 
 
 async def reach(host: Host, name: str, *states: str) -> ServerView:

@@ -15,7 +15,7 @@ from observant_host.service.mcp import listening
 from tests.service.mcp.stage import Stage, heard, make_host, staged
 from tests.service.test_service import Running
 from tests.support.agent import KEY, Agent
-from tests.support.hosts import PATIENCE_S, add
+from tests.support.hosts import PATIENCE_S, add, add_late
 from tests.support.processes import eventually
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ async def test_who_comes_before_start_up_is_over_gets_the_whole_catalogue_a_litt
     tmp_path: Path,
 ) -> None:
     host = make_host(tmp_path)
-    add(host, "late", {"tools": "echo", "discover": "late:0.5"})
+    add_late(host, "late", tmp_path / "there", {"tools": "echo"})
     one = Running(host, tmp_path)
     serving = asyncio.ensure_future(one.serve())
     try:
@@ -225,7 +225,10 @@ async def test_who_comes_before_start_up_is_over_gets_the_whole_catalogue_a_litt
             base = (await one.listening)["admin"]
             early = Stage(session, base, host, one)
             assert not host.published
-            result = (await early.ask("tools/list")).result
+            asking = asyncio.ensure_future(early.ask("tools/list"))
+            await asyncio.sleep(0)
+            (tmp_path / "there").touch()
+            result = (await asking).result
             assert [tool["name"] for tool in result["tools"]] == ["echo"]
     finally:
         one.stop.set()
