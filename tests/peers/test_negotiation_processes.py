@@ -285,7 +285,7 @@ async def test_a_slow_modern_server_is_found_late_and_without_a_second_discover(
     stage: Stage,
 ) -> None:
     stage.probe_s = SHORT_S
-    stage.server(era="modern", discover=f"late:{SHORT_S * 2}")
+    stage.server(era="modern", discover=f"late:{SHORT_S * 4}")
     first = await stage.round(NONE)
     assert first.reason is Reason.AMBIGUOUS_TIMEOUT
     async with asyncio.timeout(10):

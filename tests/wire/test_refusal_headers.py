@@ -84,6 +84,6 @@ def test_a_challenge_is_no_reason_unless_a_login_was_refused() -> None:
 
 @pytest.mark.parametrize("piece", ["error=", "scope ", ', scope="', "scope=a ", "a,"])
 def test_long_challenges_take_no_long_time(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     asks_for(401, challenge=piece * (4096 // len(piece)), retry_after_s=None)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
