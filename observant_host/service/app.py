@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from aiohttp import web
 from observant_host.errors import ConfigError, HostError
 from observant_host.service import private_socket
 from observant_host.service.access import Access, Hall, listeners
+from observant_host.service.access.front import Fronts
 from observant_host.service.access.hall import HEAD_S
 from observant_host.service.access.places import served_at
 from observant_host.service.access.tls import tls_context
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from observant_host.telemetry.vocabulary import Fact
     from observant_host.timing.clock import Clock
 
-    Around = Callable[[Any], Any]
+    Before = Callable[[web.Server], Fronts]
 
 CLOSING_S: Final = 1.0
 """For a connection that is still open after draining; its request has been answered or refused."""
@@ -72,6 +74,8 @@ class Service:
         self.desk = Desk(host, clock=self._clock)
         self.legacy = LegacyDoor(self.desk, host, clock=self._clock)
         self.events = Events(host, clock=self._clock)
+        self._listeners: list[asyncio.Server] = []
+        self._fronts: list[Fronts] = []
         self._runners: list[web.AppRunner] = []
         self._private_in: Path | None = None
         self._opening: Signal | None = None
@@ -93,8 +97,8 @@ class Service:
             hall.guard(app, refusal=refusal)
             parts = served_at(name, alone="mcp" not in found)
             await self._serve(app, access, parts - {"mcp"})
-            around = self._serve_agents(app, access, hall) if "mcp" in parts else _nothing
-            await self._listen_tcp(name, app, at, tls=tls, around=around)
+            before = self._serve_agents(app, access, hall) if "mcp" in parts else None
+            await self._listen_tcp(name, app, at, tls=tls, before=before)
 
     async def _serve(self, app: web.Application, access: Access, parts: frozenset[str]) -> None:
         """What one listener serves to people: the parts of `access.places`."""
@@ -126,12 +130,12 @@ class Service:
     def _application(self) -> web.Application:
         return web.Application(client_max_size=self.host.config.host.max_message_bytes)
 
-    def _serve_agents(self, app: web.Application, access: Access, hall: Hall) -> Around:
-        """Agents have a route as everything has, and a shortcut around it."""
+    def _serve_agents(self, app: web.Application, access: Access, hall: Hall) -> Before:
+        """Agents have a route as everything has, and a way past aiohttp for what they repeat."""
 
-        def known(request: web.Request) -> Caller | None:
+        def known(key: bytes) -> Caller | None:
             is_open = self._opening is None or self._opening.is_set()
-            return access.known(request, "mcp") if is_open else None
+            return access.known(key, "mcp") if is_open else None
 
         async def waited_for(request: web.Request) -> Caller:
             """Who asks. We listen before the host is open; who comes meanwhile waits a little."""
@@ -144,7 +148,15 @@ class Service:
         door.add_to(app)
         if access.issued is not None:
             add_metadata(app, access.issued)
-        return lambda handler: hall.shortcut(handler, path=PATH, known=known, post=door.post)
+        return partial(
+            Fronts,
+            key_of=access.key_of,
+            known=known,
+            answer=lambda asked, caller: hall.answered(asked, door.post(asked, caller), PATH),
+            clock=self._clock,
+            idle_s=self._head_s,
+            max_body=self.host.config.host.max_message_bytes,
+        )
 
     async def listen_privately(self, state_dir: Path) -> None:
         """The socket in `state_dir`; the host must hold its lock."""
@@ -166,20 +178,24 @@ class Service:
         at: Address,
         *,
         tls: SSLContext | None,
-        around: Around,
+        before: Before | None,
     ) -> None:
         runner = await self._runner(app)
-        if (server := runner.server) is not None:
-            server.request_handler = around(server.request_handler)
+        protocol: Any = runner.server
+        if before is not None and runner.server is not None:
+            protocol = before(runner.server)
+            self._fronts.append(protocol)
+        loop = asyncio.get_running_loop()
         try:
-            await web.TCPSite(runner, at.host, at.port, ssl_context=tls).start()
+            server = await loop.create_server(protocol, at.host, at.port, ssl=tls)
         except OSError as error:
             problem = (
                 f"service: cannot listen on {at.host}:{at.port}: {error.strerror or error}; "
                 "is another host running? Choose another address by [service] listen or --listen"
             )
             raise ConfigError([problem]) from error
-        host, port = runner.addresses[0][:2]
+        self._listeners.append(server)
+        host, port = server.sockets[0].getsockname()[:2]
         scheme = "http" if tls is None else "https"
         self.addresses[what] = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -206,6 +222,10 @@ class Service:
     async def close(self) -> None:
         """Idempotent."""
         self.legacy.close()
+        for server in self._listeners:
+            server.close()
+        for fronts in self._fronts:
+            await fronts.settle(CLOSING_S)
         runners, self._runners = self._runners, []
         for runner in runners:
             await runner.cleanup()
@@ -247,10 +267,6 @@ async def serve(
         await service.hide()
         await _close(host, clock=clock, hurry=hurry)
         await service.close()
-
-
-def _nothing(handler: Any) -> Any:
-    return handler
 
 
 async def _close(host: Served, *, clock: Clock, hurry: Signal) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -54,6 +55,15 @@ def spawn_owned(
     task = asyncio.get_running_loop().create_task(coro, name=name, context=context)
     task.add_done_callback(ended, context=context)
     return task
+
+
+def begin(name: str, coro: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """As `spawn`, for what is begun often and tells of its own end. Where Python can, it runs until
+    it first waits before this returns, without a turn of the loop in between."""
+    loop, context = asyncio.get_running_loop(), contextvars.Context()
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(coro, loop=loop, name=name, context=context, eager_start=True)
+    return loop.create_task(coro, name=name, context=context)
 
 
 def _reporter(

@@ -86,6 +86,13 @@ def asking(secret: str) -> web.Request:
     return make_mocked_request("POST", "/mcp", {"Authorization": f"Bearer {secret}"})
 
 
+def access_key(access: Access, secret: str) -> bytes:
+    """What stands for a token that is plainly one."""
+    key = access.key_of(asking(secret).headers)
+    assert key is not None
+    return key
+
+
 async def test_who_was_found_is_known_for_a_moment_and_no_longer_than_the_file_says(
     tmp_path: Path,
 ) -> None:
@@ -94,19 +101,19 @@ async def test_who_was_found_is_known_for_a_moment_and_no_longer_than_the_file_s
     access, _ = await made(
         HostConfig(tokens={"ops": Token(file=str(file), scopes=("mcp",))}), clock
     )
-    one = asking("first-token")
-    assert access.known(one, "mcp") is None
+    one, one_key = asking("first-token"), access_key(access, "first-token")
+    assert access.known(one_key, "mcp") is None
     caller = await access.identify(one, "mcp")
-    assert access.known(one, "mcp") == caller
-    assert access.known(one, "operate") is None
-    assert access.known(asking("other"), "mcp") is None
-    assert access.known(make_mocked_request("POST", "/mcp"), "mcp") is None
+    assert access.known(one_key, "mcp") == caller
+    assert access.known(one_key, "operate") is None
+    assert access.known(access_key(access, "other"), "mcp") is None
+    assert access.key_of(make_mocked_request("POST", "/mcp").headers) is None
     file.write_text("second-token")
     await clock.advance(1.0)
-    assert access.known(one, "mcp") is None
+    assert access.known(one_key, "mcp") is None
     with pytest.raises(Refused, match="not valid"):
         await access.identify(one, "mcp")
-    assert access.known(one, "mcp") is None
+    assert access.known(one_key, "mcp") is None
 
 
 async def test_an_issuers_token_is_verified_anew_after_a_second(
@@ -117,14 +124,15 @@ async def test_an_issuers_token_is_verified_anew_after_a_second(
     issuer = JwtSettings(issuer=ISSUER, audience=(HERE,), jwks_file=str(file))
     access, _ = await made(HostConfig(service=ServiceSettings(jwt=issuer)), clock)
     now = clock.wall_ns() // 10**9
-    one = asking(OURS.sign(exp=now + 10**9))
+    secret = OURS.sign(exp=now + 10**9)
+    one, one_key = asking(secret), access_key(access, secret)
     caller = await access.identify(one, "read")
-    assert access.known(one, "read") == caller
+    assert access.known(one_key, "read") == caller
     await clock.advance(1.0)
-    assert access.known(one, "read") is None
+    assert access.known(one_key, "read") is None
     assert await access.identify(one, "read") == caller
     await clock.advance(10**9)
-    assert access.known(one, "read") is None
+    assert access.known(one_key, "read") is None
 
 
 def certificate(folder: Path) -> tuple[str, str]:

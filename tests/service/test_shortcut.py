@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from tests.service.doors import Doors
 
-STEPS = 85
-"""Entries into Python functions of the door, from the socket to the router and back: 68 when this
+STEPS = 66
+"""Entries into Python functions of the door, from the socket to the router and back: 54 when this
 was written, 199 where every request was judged anew. What waits in between counts twice."""
 
 

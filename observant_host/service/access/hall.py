@@ -18,6 +18,7 @@ from observant_host.decisions.http_door import (
     origin_fits,
     target_flaw,
 )
+from observant_host.service.access.front import front_of
 from observant_host.service.access.headers import HEADERS, PAGE_POLICY, PREFLIGHT, SHARED
 from observant_host.service.access.places import group_of
 from observant_host.service.access.refused import Refused, problem
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
 
     from observant_host.config import ServiceSettings
     from observant_host.service.access.addresses import Address
+    from observant_host.service.access.asked import Asked
     from observant_host.service.access.identify import Access, Tell
-    from observant_host.service.callers import Caller
     from observant_host.timing.clock import Clock
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-    Known = Callable[[web.Request], Caller | None]
-    Post = Callable[[web.Request, Caller], Awaitable[web.StreamResponse]]
     TellRefusal = Callable[[web.Request, web.HTTPException], web.StreamResponse | None]
 
 BODY_S: Final = 30.0
@@ -78,7 +77,8 @@ class Hall:
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-            # All in one function: it is entered twice for every request.
+            if (front := front_of(request)) is not None:
+                front.begun()
             code = 500
             try:
                 try:
@@ -106,53 +106,34 @@ class Hall:
             finally:
                 route = request.match_info.route.resource
                 self._tell(self._fact(route, group_of(request), code))
+            if front is not None:
+                front.answered(request, response)
             return response
 
         app.middlewares.append(guarded)
         app.on_response_prepare.append(self._add_headers)
 
-    def shortcut(self, handler: Handler, *, path: str, known: Known, post: Post) -> Handler:
-        """The same handler, with a way around it for what comes most: a whole POST to `path`, from
-        somebody whom `known` lets in at once, at a name that we were called by before.
-
-        Traded for speed: aiohttp's router, middlewares and signals cost as much as all of our own
-        door. Whatever is to be refused, asked for or waited for goes the ordinary way.
-        """
-
-        async def shortened(request: web.Request) -> web.StreamResponse:
-            headers = request.headers
-            if (
-                request.raw_path != path
-                or request.method != "POST"
-                or not request.content.is_eof()
-                or "Origin" in headers
-                or "Expect" in headers
-                or len(hosts := headers.getall("Host", [])) != 1
-                or hosts[0] not in self._hosts
-                or (caller := known(request)) is None
-            ):
-                return await handler(request)
-            code = 500
+    async def answered(
+        self, asked: Asked, answering: Awaitable[web.StreamResponse], route: str
+    ) -> web.StreamResponse:
+        """What `guard` stands before and beside, for a request that it would have let in."""
+        code = 500
+        try:
             try:
-                try:
-                    response = await post(request, caller)
-                except web.HTTPException as error:
-                    response = _as_json(error, request)
-                except web.RequestPayloadError:
-                    response = _unreadable()
-                except Exception as error:  # noqa: BLE001 - logged and told as aiohttp does it, but with our headers
-                    response = request.protocol.handle_error(request, exc=error)
-                code = response.status
-            except asyncio.CancelledError:
-                code = 499
-                raise
-            finally:
-                self._tell(self._fact(path, path, code))
-            if type(response) is not WholeAnswer and not response.prepared:
-                _complete(response.headers)
-            return response
-
-        return shortened
+                response = await answering
+            except web.HTTPException as error:
+                response = _as_json(error, asked.request)
+            except Exception as error:  # noqa: BLE001 - logged and told as aiohttp does it, but with our headers
+                response = asked.request.protocol.handle_error(asked.request, exc=error)
+            code = response.status
+        except asyncio.CancelledError:
+            code = 499
+            raise
+        finally:
+            self._tell(self._fact(route, route, code))
+        if type(response) is not WholeAnswer and not response.prepared:
+            _complete(response.headers)
+        return response
 
     def _fact(self, route: object, group: str, code: int) -> HttpAnswered:
         """As many as there are routes and codes."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiohttp import web
+    from multidict import CIMultiDictProxy
 
     from observant_host.config import HostConfig
     from observant_host.service.access.tokens import Known
@@ -50,19 +51,24 @@ class Access:
         self.is_open: Final = not self._tokens and self.issued is None
         """Whether nobody needs a token."""
 
-    def known(self, request: web.Request, scope: str) -> Caller | None:
+    def key_of(self, headers: CIMultiDictProxy[str]) -> bytes | None:
+        """What stands for a request's token in `known`; None where there is not one plain token."""
+        if self.is_open:
+            return b""
+        found = headers.getall("Authorization", [])
+        secret = _bearer(found)
+        if not secret or len(found) > 1 or len(secret) > TOKEN_CHARS:
+            return None
+        return digest_of(secret)
+
+    def known(self, key: bytes, scope: str) -> Caller | None:
         """As `identify`, of whoever was found a moment ago; None for everybody else, also for those
         who are to be refused."""
         if self.is_open:
             return LOCAL
-        headers = request.headers.getall("Authorization", [])
-        secret = _bearer(headers)
-        if not secret or len(headers) > 1 or len(secret) > TOKEN_CHARS:
-            return None
-        digest = digest_of(secret)
-        found = self._tokens.lately(digest)
+        found = self._tokens.lately(key)
         if found is None and self.issued is not None:
-            found = self.issued.lately(digest)
+            found = self.issued.lately(key)
         if found is None or scope not in found.caller.scopes:
             return None
         if found.budget is not None and not found.budget.take(self._clock.monotonic()):

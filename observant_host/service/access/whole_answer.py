@@ -11,7 +11,7 @@ from __future__ import annotations
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Final
 
-from aiohttp import HttpVersion11, web
+from aiohttp import web
 
 from observant_host.service.access.headers import HEADERS
 
@@ -19,21 +19,14 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
 
 
-def fits(request: web.Request) -> bool:
-    """Whether an answer to this request may be a WholeAnswer. To an `Origin` more is to be said."""
-    return (
-        request.keep_alive and request.version == HttpVersion11 and "Origin" not in request.headers
-    )
-
-
 class WholeAnswer(web.StreamResponse):
-    """200 with this JSON. `now_ns`: nanoseconds since the epoch."""
+    """200 with this JSON. `now_ns`: nanoseconds since the epoch. `whole`: as it goes out."""
 
     _writer: AbstractStreamWriter | None = None
 
     def __init__(self, body: bytes, *, now_ns: int) -> None:
         # not the base's: all that it would keep is for writing another head
-        self._whole = b"%b%d\r\n\r\n%b" % (_heads.at(now_ns // _SECOND), len(body), body)
+        self.whole = b"%b%d\r\n\r\n%b" % (_heads.at(now_ns // _SECOND), len(body), body)
 
     @property
     def status(self) -> int:
@@ -49,7 +42,7 @@ class WholeAnswer(web.StreamResponse):
 
     async def write_eof(self, data: bytes = b"") -> None:
         if self._writer is not None:
-            await self._writer.write_eof(self._whole)
+            await self._writer.write_eof(self.whole)
 
 
 class _Heads:

@@ -28,6 +28,7 @@ from observant_host.decisions.northbound_http import (
     repeats,
 )
 from observant_host.errors import Unavailable
+from observant_host.service.access.asked import Ordinary
 from observant_host.service.mcp.http_outlet import HttpOutlet
 from observant_host.service.mcp.outlet import error_of
 from observant_host.service.mcp.silences import Silences
@@ -39,13 +40,17 @@ from observant_host.wire.values import decode_value
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from multidict import CIMultiDictProxy
+
     from observant_host.decisions.northbound import Question
+    from observant_host.service.access.asked import Asked
     from observant_host.service.callers import Caller
     from observant_host.service.mcp.desk import Desk
     from observant_host.timing.clock import Clock
     from observant_host.wire.jsonrpc import Id
     from observant_host.wire.mirrored_headers import Mirrored
 
+    Headers = CIMultiDictProxy[str]
     Identify = Callable[[web.Request], Awaitable[Caller]]
 
 PATH: Final = "/mcp"
@@ -54,9 +59,7 @@ PATH: Final = "/mcp"
 class LegacyDoor(Protocol):
     """Clients that begin with `initialize`: their sessions, streams and shapes."""
 
-    async def post(
-        self, request: web.Request, body: bytes, caller: Caller
-    ) -> web.StreamResponse: ...
+    async def post(self, asked: Asked, caller: Caller) -> web.StreamResponse: ...
 
     async def get(self, request: web.Request, caller: Caller) -> web.StreamResponse: ...
 
@@ -79,7 +82,7 @@ class Door:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         caller = await self._identify(request)
         if request.method == "POST":
-            return await self.post(request, caller)
+            return await self._whole(request, caller)
         if SESSION in request.headers:
             if request.method == "GET":
                 return await self._legacy.get(request, caller)
@@ -91,46 +94,44 @@ class Door:
         )
         return _refused(None, Refusal(INVALID_REQUEST, why, status=405), Allow="POST")
 
-    async def post(self, request: web.Request, caller: Caller) -> web.StreamResponse:
-        """One message of somebody who was let in."""
-        # One function from the head to the answer: every call goes through here, and a coroutine
-        # more for each step would be entered twice, on the way in and on the way out.
-        headers = request.headers
-        if not is_json(headers.get("Content-Type")):
+    async def _whole(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        if not is_json(request.headers.get("Content-Type")):
             why = "the Content-Type must be application/json"
             return _refused(None, Refusal(INVALID_REQUEST, why, status=415))
-        content = request.content
-        if content.is_eof() and content.total_bytes <= request.client_max_size:
-            body = content.read_nowait()
-        else:
-            try:
-                body = await request.read()
-            except web.HTTPRequestEntityTooLarge as error:
-                why = f"the body is larger than max_message_bytes allows: {error.text or ''}"
-                return _refused(None, Refusal(INVALID_REQUEST, why.strip(), status=413))
-        messages = decode(body)
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            why = f"the body is larger than max_message_bytes allows: {error.text or ''}"
+            return _refused(None, Refusal(INVALID_REQUEST, why.strip(), status=413))
+        return await self.post(Ordinary(request, body), caller)
+
+    async def post(self, asked: Asked, caller: Caller) -> web.StreamResponse:
+        """One message of somebody who was let in."""
+        # One function from the message to the answer: every call goes through here, and a coroutine
+        # more for each step would be entered twice, on the way in and on the way out.
+        headers = asked.headers
+        messages = decode(asked.body)
         message = messages[0] if len(messages) == 1 else None
         if not isinstance(message, Request) or not _is_modern(message, headers.get(VERSION)):
-            if _is_legacy(request, message):
-                return await self._legacy.post(request, body, caller)
+            if _is_legacy(headers, message):
+                return await self._legacy.post(asked, caller)
             if isinstance(message, Notification):
                 return web.Response(status=202)
             if not isinstance(message, Request):
-                return _refused(None, _unusable(body))
+                return _refused(None, _unusable(asked.body))
         reads = accepted(headers.get("Accept"))
         if not (reads.json or reads.sse):
             why = "the client must accept application/json and text/event-stream"
             return _refused(message.id, Refusal(INVALID_REQUEST, why, status=406))
-        out = HttpOutlet(request, accepted=reads, clock=self._clock, silences=self._silences)
+        out = HttpOutlet(asked, accepted=reads, clock=self._clock, silences=self._silences)
         try:
             read = read_request(message, era="modern")
-            refusal = read if isinstance(read, Refusal) else self._mismatch(request, read, caller)
+            refusal = read if isinstance(read, Refusal) else self._mismatch(headers, read, caller)
             if refusal is not None:
                 await self._desk.refuse(message.id, message.method, refusal, out=out, era="modern")
             elif not isinstance(read, Refusal):
-                around = None
-                if "traceparent" in headers:
-                    around = parse(headers["traceparent"], headers.get("tracestate"))
+                trace = asked.traceparent
+                around = None if trace is None else parse(trace, headers.get("tracestate"))
                 await self._desk.serve(read, caller, out=out, around=around)
         except Unavailable as error:
             return _refused(message.id, Refusal(INTERNAL_ERROR, str(error), status=503))
@@ -139,14 +140,14 @@ class Door:
                 out.abandon()
         return web.Response(status=500) if out.response is None else out.response
 
-    def _mismatch(self, request: web.Request, read: Question, caller: Caller) -> Refusal | None:
+    def _mismatch(self, headers: Headers, read: Question, caller: Caller) -> Refusal | None:
         """What is wrong with the headers that repeat the body."""
         mirrored: tuple[Mirrored, ...] = ()
         if read.target is not None and read.method == "tools/call":
             mirrored = self._desk.lists.mirrored(read.target, caller)
-        if not mirrored and repeats(read, request.headers.getall):
+        if not mirrored and repeats(read, headers.getall):
             return None
-        return mismatch(read, _headers(request), mirrored)
+        return mismatch(read, _by_name(headers), mirrored)
 
 
 def _is_modern(message: Request, header: str | None) -> bool:
@@ -154,7 +155,7 @@ def _is_modern(message: Request, header: str | None) -> bool:
     return header in MODERN and message.method != "initialize"
 
 
-def _is_legacy(request: web.Request, message: object) -> bool:
+def _is_legacy(headers: Headers, message: object) -> bool:
     """A reply, a batch or something unreadable is modern, unless it names a session."""
     method, params = "", None
     if isinstance(message, Request | Notification):
@@ -162,15 +163,15 @@ def _is_legacy(request: web.Request, message: object) -> bool:
     era = era_of(
         method,
         says_version=says_version(params),
-        header=request.headers.get(VERSION),
-        has_session=SESSION in request.headers,
+        header=headers.get(VERSION),
+        has_session=SESSION in headers,
     )
     return era == "legacy"
 
 
-def _headers(request: web.Request) -> dict[str, list[str]]:
+def _by_name(headers: Headers) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name, value in request.headers.items():
+    for name, value in headers.items():
         found.setdefault(name.lower(), []).append(value)
     return found
 

@@ -16,13 +16,14 @@ from aiohttp import web
 
 from observant_host.decisions.northbound import STATUS_OK
 from observant_host.service.access.headers import HEADERS
-from observant_host.service.access.whole_answer import WholeAnswer, fits
+from observant_host.service.access.whole_answer import WholeAnswer
 from observant_host.timing.tasks import Signal, spawn, wait_any
 
 if TYPE_CHECKING:
     import asyncio
 
     from observant_host.decisions.northbound_http import Accepted
+    from observant_host.service.access.asked import Asked
     from observant_host.service.mcp.outlet import Part, Response
     from observant_host.service.mcp.silences import Silences
     from observant_host.timing.clock import Clock
@@ -60,14 +61,14 @@ class HttpOutlet:
 
     def __init__(
         self,
-        request: web.Request,
+        asked: Asked,
         *,
         accepted: Accepted,
         clock: Clock,
         silences: Silences,
         stalled_s: float = STALLED_S,
     ) -> None:
-        self._request = request
+        self._asked = asked
         self._accepted = accepted
         self._clock = clock
         self._silences = silences
@@ -91,7 +92,7 @@ class HttpOutlet:
             if (
                 response.status == STATUS_OK
                 and sum(map(len, parts)) <= WHOLE_BYTES
-                and fits(self._request)
+                and self._asked.is_plain
             ):
                 self.response = WholeAnswer(b"".join(parts), now_ns=self._clock.wall_ns())
                 self.closed = True
@@ -125,7 +126,7 @@ class HttpOutlet:
     async def _stream(self) -> None:
         try:
             self.response = response = web.StreamResponse(headers=_STREAM_HEADERS)
-            await response.prepare(self._request)
+            await response.prepare(self._asked.request)
             while True:
                 while self._waiting:
                     event = self._waiting.popleft()
@@ -149,7 +150,7 @@ class HttpOutlet:
         self.response = stream = web.StreamResponse(status=response.status, headers=_BODY_HEADERS)
         stream.content_length = response.size
         try:
-            await stream.prepare(self._request)
+            await stream.prepare(self._asked.request)
             await self._write(stream, response.parts)
             await stream.write_eof()
         except ConnectionError:
@@ -174,5 +175,5 @@ class HttpOutlet:
         self.cut = self.cut or why
         self.closed = True
         self._waiting.clear()
-        if self._request.transport is not None:
-            self._request.transport.abort()
+        if self._asked.transport is not None:
+            self._asked.transport.abort()

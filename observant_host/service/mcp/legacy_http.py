@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from msgspec import Raw
+    from multidict import CIMultiDictProxy
 
+    from observant_host.service.access.asked import Asked
     from observant_host.service.callers import Caller
     from observant_host.service.mcp.desk import Desk
     from observant_host.service.mcp.legacy_session import Session
@@ -76,20 +78,20 @@ class LegacyDoor:
         """Idempotent."""
         self.table.close()
 
-    async def post(self, request: web.Request, body: bytes, caller: Caller) -> web.StreamResponse:
+    async def post(self, asked: Asked, caller: Caller) -> web.StreamResponse:
         """One message of a client, or an array of them where its revision has such."""
-        first = decode(body)[0]
+        first = decode(asked.body)[0]
         if isinstance(first, Request) and first.method == "initialize":
-            return await self._initialize(request, first, caller)
-        seat = self._seat(request, caller)
+            return await self._initialize(asked, first, caller)
+        seat = self._seat(asked.headers, caller)
         if isinstance(seat, Refusal):
             return refused(first.id if isinstance(first, Request) else None, seat)
-        messages = decode(body, batches=seat.session.revision == BATCHES)
-        return await self._taken(request, messages, seat, caller, body)
+        messages = decode(asked.body, batches=seat.session.revision == BATCHES)
+        return await self._taken(asked, messages, seat, caller)
 
     async def get(self, request: web.Request, caller: Caller) -> web.StreamResponse:
         """The stream for what belongs to no request, or one that was broken off."""
-        seat = self._seat(request, caller)
+        seat = self._seat(request.headers, caller)
         if isinstance(seat, Refusal):
             return refused(None, seat)
         if not accepted(request.headers.get("Accept")).sse:
@@ -100,22 +102,22 @@ class LegacyDoor:
 
     async def delete(self, request: web.Request, caller: Caller) -> web.StreamResponse:
         """The client's end of its session."""
-        seat = self._seat(request, caller)
+        seat = self._seat(request.headers, caller)
         if isinstance(seat, Refusal):
             return refused(None, seat)
         self.table.end(seat)
         return web.Response(status=204)
 
-    def _seat(self, request: web.Request, caller: Caller) -> Seat | Refusal:
-        key = request.headers.get(SESSION)
-        if not known_header(request.headers.get(VERSION)):
+    def _seat(self, headers: CIMultiDictProxy[str], caller: Caller) -> Seat | Refusal:
+        key = headers.get(SESSION)
+        if not known_header(headers.get(VERSION)):
             return UNKNOWN_VERSION
         if key is None:
             return MISSING
         return self.table.find(key, caller.principal) or LOST
 
     async def _initialize(
-        self, request: web.Request, message: Request, caller: Caller
+        self, asked: Asked, message: Request, caller: Caller
     ) -> web.StreamResponse:
         seats: list[Seat] = []
 
@@ -123,31 +125,30 @@ class LegacyDoor:
             seats.append(self.table.add(session))
             session.say_log = seats[0].log
 
-        response = await self._desk.begin(message, caller, opened=opened, around=_trace(request))
+        response = await self._desk.begin(message, caller, opened=opened, around=_trace(asked))
         if not seats:
             return _json(response, {})
         seat = seats[0]
         headers = {SESSION_HEADER: seat.key}
-        if accepted(request.headers.get("Accept")).json:
+        if accepted(asked.headers.get("Accept")).json:
             return _json(response, headers)
         stream = seat.new_stream()
         stream.put(*response.one_line(), vital=True)
         stream.end()
-        return await self._carried(request, seat, stream, headers=headers)
+        return await self._carried(asked.request, seat, stream, headers=headers)
 
     async def _taken(
         self,
-        request: web.Request,
+        asked: Asked,
         messages: Sequence[Inbound],
         seat: Seat,
         caller: Caller,
-        body: bytes,
     ) -> web.StreamResponse:
         requests = [one for one in messages if isinstance(one, Request)]
         heard = [_heard(one, seat.session) for one in messages]
         if not requests:
-            return web.Response(status=202) if any(heard) else refused(None, unusable(body))
-        reads = accepted(request.headers.get("Accept"))
+            return web.Response(status=202) if any(heard) else refused(None, unusable(asked.body))
+        reads = accepted(asked.headers.get("Accept"))
         if not (reads.json or reads.sse):
             why = "the client must accept application/json and text/event-stream"
             return refused(requests[0].id, Refusal(INVALID_REQUEST, why, status=406))
@@ -157,8 +158,8 @@ class LegacyDoor:
         exchange = Exchange(seat, len(requests), json=reads.json, streams=reads.sse)
         seat.exchanges.append(exchange)
         for one in requests:
-            self._begin(one, exchange, seat, caller, request)
-        return await self._exchanged(request, exchange, seat, batch=body.lstrip()[:1] == b"[")
+            self._begin(one, exchange, seat, caller, asked)
+        return await self._exchanged(asked, exchange, seat, batch=asked.body.lstrip()[:1] == b"[")
 
     def _begin(
         self,
@@ -166,9 +167,9 @@ class LegacyDoor:
         exchange: Exchange,
         seat: Seat,
         caller: Caller,
-        request: web.Request,
+        asked: Asked,
     ) -> None:
-        around = _trace(request)
+        around = _trace(asked)
 
         async def work() -> None:
             out = ExchangeOutlet(exchange)
@@ -184,25 +185,25 @@ class LegacyDoor:
         task.add_done_callback(lambda _: _settled(task, message.id, exchange))
 
     async def _exchanged(
-        self, request: web.Request, exchange: Exchange, seat: Seat, *, batch: bool
+        self, asked: Asked, exchange: Exchange, seat: Seat, *, batch: bool
     ) -> web.StreamResponse:
         try:
             await wait_any(self._clock, None, exchange.moved)
             if exchange.stream is not None:
-                return await self._carried(request, seat, exchange.stream)
+                return await self._carried(asked.request, seat, exchange.stream)
             if not exchange.responses:
                 return web.Response(status=202)  # all of them were cancelled by the client
             if not batch:
-                return await self._body(request, exchange.responses[0])
+                return await self._body(asked, exchange.responses[0])
             whole = b"[" + b",".join(one.whole() for one in exchange.responses) + b"]"
             return web.Response(body=whole, content_type="application/json")
         finally:
             exchange.abandon()
             seat.exchanges.remove(exchange)
 
-    async def _body(self, request: web.Request, response: Response) -> web.StreamResponse:
+    async def _body(self, asked: Asked, response: Response) -> web.StreamResponse:
         reads = Accepted(json=True, sse=False)
-        out = HttpOutlet(request, accepted=reads, clock=self._clock, silences=self._silences)
+        out = HttpOutlet(asked, accepted=reads, clock=self._clock, silences=self._silences)
         await out.respond(response)
         return web.Response(status=500) if out.response is None else out.response
 
@@ -272,8 +273,8 @@ def _settled(task: Any, request_id: Id, exchange: Exchange) -> None:
         exchange.answer(error_of(request_id, Refusal(INTERNAL_ERROR, why)))
 
 
-def _trace(request: web.Request) -> Any:
-    return parse(request.headers.get("traceparent"), request.headers.get("tracestate"))
+def _trace(asked: Asked) -> Any:
+    return parse(asked.traceparent, asked.headers.get("tracestate"))
 
 
 def unusable(body: bytes) -> Refusal:

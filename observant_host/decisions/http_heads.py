@@ -1,0 +1,86 @@
+"""Heads of HTTP requests that come again and again.
+
+A program writes the same head before each of its requests, but for the length of the body and the
+trace. So whatever was once found out about such a head holds for the next one, to the byte: nothing
+is read a second time here, and nothing is read that was not read in full before.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Final, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+MAX_HEADS: Final = 1024
+"""That are told apart: one for each client, tool and token. Beyond it the oldest is forgotten."""
+
+
+MAX_DIGITS: Final = 8
+"""Of a length: nothing that large is taken at once anyway."""
+
+
+class Head(NamedTuple):
+    """`digest` is of all that stays the same: a head holds a token, which is kept nowhere. The body
+    begins at `begin` and has `length` bytes."""
+
+    digest: bytes
+    begin: int
+    length: int
+    traceparent: str | None
+
+
+def head_of(data: bytes) -> Head | None:
+    """The head that data begins with; None where it is not whole, or says no plain length."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    first = _after(data, end, b"\r\nContent-Length: ", b"\r\ncontent-length: ")
+    last = data.find(b"\r", first)
+    length = data[first:last]
+    if first < 0 or len(length) > MAX_DIGITS or not length.isdigit():
+        return None
+    same, traced = data[:end], None
+    begins = _after(data, end, b"\r\ntraceparent: ", b"\r\nTraceparent: ")
+    if begins >= 0 and (trace := _TRACE.match(data, begins)) is not None:
+        traced, ends = trace[1].decode(), trace.end(1)
+        if begins > first:
+            same = same[:begins] + same[ends:]
+    same = same[:first] + same[last:]
+    if traced is not None:
+        if begins < first:
+            same = same[:begins] + same[ends:]
+        same += b"\n"  # nor is it the head that has the field without a value
+    return Head(sha256(same).digest(), end + 4, int(length), traced)
+
+
+def _after(data: bytes, end: int, *fields: bytes) -> int:
+    """Where the value of such a field begins, or -1."""
+    for one in fields:
+        if (at := data.find(one, 0, end)) >= 0:
+            return at + len(one)
+    return -1
+
+
+class Heads(Generic[T]):
+    """What was found out about heads. Whoever keeps something has made sure that the head has one
+    Content-Length, and at most one traceparent: then there is one way alone to leave them out."""
+
+    def __init__(self, *, most: int = MAX_HEADS) -> None:
+        self._most = most
+        self._kept: dict[bytes, T] = {}
+
+    def keep(self, head: Head, what: T) -> None:
+        kept = self._kept
+        kept.pop(head.digest, None)
+        if len(kept) >= self._most:
+            del kept[next(iter(kept))]
+        kept[head.digest] = what
+
+    def find(self, head: Head) -> T | None:
+        return self._kept.get(head.digest)
+
+
+_TRACE: Final = re.compile(rb"([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})\r\n")
+"""As W3C Trace Context writes it; whatever it is worth, it is a plain field."""

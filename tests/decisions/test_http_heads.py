@@ -1,0 +1,97 @@
+"""What is the same about two heads, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from observant_host.decisions.http_heads import Heads, head_of
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+OTHER = "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
+PLAIN = ("POST /mcp HTTP/1.1", "Host: h", "Content-Length: 5", "X: y")
+
+
+def made(*lines: str, body: str = "") -> bytes:
+    return "\r\n".join([*lines, "", body]).encode()
+
+
+def test_a_head_says_where_its_body_begins_and_how_long_that_is() -> None:
+    data = made(*PLAIN, body="12345")
+    head = head_of(data)
+    assert head is not None
+    assert (data[head.begin :], head.length, head.traceparent) == (b"12345", 5, None)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("POST / HTTP/1.1", "Content-Length: 77", "A: b"),
+        ("POST / HTTP/1.1", "Content-Length: 5", f"traceparent: {TRACE}", "A: b"),
+        ("POST / HTTP/1.1", f"traceparent: {TRACE}", "Content-Length: 5", "A: b"),
+        ("POST / HTTP/1.1", f"Traceparent: {TRACE}", "A: b", "content-length: 123"),
+        ("POST / HTTP/1.1", "A: b", "Content-Length: 5", f"Traceparent: {TRACE}"),
+    ],
+)
+def test_only_the_length_and_the_trace_may_differ(lines: tuple[str, ...]) -> None:
+    first = head_of(made(*lines))
+    others = [one.replace(": 5", ": 12345678").replace(TRACE, OTHER) for one in lines]
+    second = head_of(made(*others, body="x"))
+    assert first is not None
+    assert second is not None
+    assert first.digest == second.digest
+    traced = any(TRACE in one for one in lines)
+    assert (first.traceparent, second.traceparent) == ((TRACE, OTHER) if traced else (None, None))
+    for number, line in enumerate(lines):
+        unlike = [*lines[:number], line + " ", *lines[number + 1 :]]
+        found = head_of(made(*unlike))
+        assert found is None or found.digest != first.digest
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"POST / HTTP/1.1\r\nContent-Length: 5\r\n",
+        made("GET / HTTP/1.1", "Host: h"),
+        made("POST / HTTP/1.1", "Content-Length: "),
+        made("POST / HTTP/1.1", "Content-Length: +5"),
+        made("POST / HTTP/1.1", "Content-Length: 5, 5"),
+        made("POST / HTTP/1.1", "Content-Length: 123456789"),
+        made("POST / HTTP/1.1", "X-Content-Length: 5"),
+        made("POST / HTTP/1.1", "CONTENT-LENGTH: 5"),
+        made("POST / HTTP/1.1", "Host: h", body="\r\nContent-Length: 5\r\n\r\n"),
+    ],
+)
+def test_what_says_no_plain_length_is_no_head_of_ours(data: bytes) -> None:
+    assert head_of(data) is None
+
+
+@pytest.mark.parametrize("value", [TRACE.upper(), TRACE[:-1], TRACE + "-x", "", " " + TRACE])
+def test_a_trace_that_is_not_as_it_must_be_is_a_field_like_others(value: str) -> None:
+    head = head_of(made("POST / HTTP/1.1", f"traceparent: {value}", "Content-Length: 5"))
+    none = head_of(made("POST / HTTP/1.1", f"traceparent: {TRACE}", "Content-Length: 5"))
+    assert head is not None
+    assert none is not None
+    assert head.traceparent is None
+    assert head.digest != none.digest
+
+
+def test_a_second_length_is_a_field_like_others() -> None:
+    """Whoever keeps something of a head has made sure that there is none."""
+    one = head_of(made("POST / HTTP/1.1", "Content-Length: 5", "Content-Length: 6"))
+    two = head_of(made("POST / HTTP/1.1", "Content-Length: 5", "Content-Length: 7"))
+    assert one is not None
+    assert two is not None
+    assert one.digest != two.digest
+
+
+def test_the_oldest_head_is_forgotten_first() -> None:
+    heads: Heads[int] = Heads(most=2)
+    found = [head_of(made("POST / HTTP/1.1", "Content-Length: 1", f"X: {n}")) for n in range(3)]
+    a, b, c = (one for one in found if one is not None)
+    heads.keep(a, 1)
+    heads.keep(b, 2)
+    heads.keep(a, 3)  # anew, so that it is the youngest
+    assert (heads.find(a), heads.find(b), heads.find(c)) == (3, 2, None)
+    heads.keep(c, 4)
+    assert (heads.find(a), heads.find(b), heads.find(c)) == (3, None, 4)
