@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Fact")
 
-PATIENCE_S = 15.0
+PATIENCE_S = 30.0
 """How long a test waits for what must come: only a failing test ever waits it out."""
 
 QUICK: dict[str, Any] = {
