@@ -148,7 +148,7 @@ async def test_a_command_prints_json_or_lines(desk: Desk, output: str) -> None:
 
 async def test_a_daemon_that_a_command_leaves_behind_holds_nothing_up(desk: Desk) -> None:
     credentials = desk.make("--daemon", "yes", "--print", "X-Key: key-{n}")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await credentials.headers() == {"X-Key": "key-1"}
 
 

@@ -39,7 +39,7 @@ class Serving:
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, wait, give the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(30)
 
 
 def stage_in(folder: Path, *, late: Path | None = None) -> Stage:
@@ -86,7 +86,7 @@ def started(stage: Stage, *options: str) -> Iterator[Serving]:
             if process.poll() is None:
                 process.terminate()
             try:
-                process.communicate(timeout=20)
+                process.communicate(timeout=30)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

@@ -64,7 +64,7 @@ def test_the_server_behind_a_url_ends_with_the_demo(tmp_path) -> None:
     with demo:
         assert demo.stdout is not None
         url = urlsplit(demo.stdout.readline())
-        with socket.create_connection((url.hostname, url.port), timeout=10) as connection:
+        with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
             connection.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connection.recv(4096).startswith(b"HTTP/1.1 405")
             demo.kill()

@@ -15,9 +15,9 @@ def test_run_serves_health_and_metrics_and_sigterm_ends_it_cleanly(tmp_path) -> 
         listening = host.until("host_lifecycle", what="listening")
         address = listening["detail"].split()[1].rstrip(",")
         host.until("host_lifecycle", what="published")
-        with urllib.request.urlopen(f"{address}/readyz", timeout=10) as answer:
+        with urllib.request.urlopen(f"{address}/readyz", timeout=30) as answer:
             assert answer.status == 200
-        with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"{address}/metrics", timeout=30) as answer:
             body = answer.read()
             assert b"observant_host_peer_state" in body
             assert b"observant_host_config_info{hash=" in body
@@ -49,6 +49,6 @@ def test_a_second_host_in_the_same_folder_is_refused_with_a_sentence(tmp_path) -
 
 def test_a_listen_flag_wins_over_the_file(tmp_path) -> None:
     with serving(tmp_path, "--listen", "0.0.0.0:0") as host:
-        _, err = host.process.communicate(timeout=20)
+        _, err = host.process.communicate(timeout=30)
         assert host.process.returncode == 2
         assert "token" in err

@@ -148,4 +148,4 @@ async def test_a_termination_ends_it_within_bounds(tmp_path: Path) -> None:
     async with line_client(configured(tmp_path)) as client:
         await client.initialize()
         client.process.terminate()
-        assert await asyncio.wait_for(client.process.wait(), 20) == 0
+        assert await asyncio.wait_for(client.process.wait(), 30) == 0

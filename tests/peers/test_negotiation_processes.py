@@ -225,7 +225,7 @@ async def test_the_end_without_an_allowance_is_reported_at_once(
     stage: Stage, case: str, said: str
 ) -> None:
     stage.server(era="legacy", discover=case)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         found = await stage.round(NONE)
     assert (found.reason, found.era) == (Reason.AMBIGUOUS_CLOSED, None)
     if case != "close":
@@ -288,7 +288,7 @@ async def test_a_slow_modern_server_is_found_late_and_without_a_second_discover(
     stage.server(era="modern", discover=f"late:{SHORT_S * 4}")
     first = await stage.round(NONE)
     assert first.reason is Reason.AMBIGUOUS_TIMEOUT
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not stage.listener.evidence:
             await first.life.inbox.stirred.wait()
             first.life.inbox.stirred.clear()
@@ -313,7 +313,7 @@ async def test_modern_evidence_after_legacy_was_chosen_wakes_the_supervisor(stag
     stage.server(discover="after:notifications/initialized")
     found = await stage.round(GRANTED)
     assert found.selected is Era.LEGACY
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not stage.listener.late_modern:
             await found.life.inbox.stirred.wait()
             found.life.inbox.stirred.clear()
@@ -354,7 +354,7 @@ async def test_a_server_that_dies_under_a_call_says_how_with_its_last_words(stag
     found = await stage.round(NONE)
     late = stage.clock.monotonic() + 30
     mute = asyncio.create_task(found.life.request("tools/call", {"name": "mute"}, expires=late))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         with pytest.raises(Unavailable, match="out of cheese") as caught:
             await found.life.request("tools/call", {"name": "die"}, expires=late)
         with pytest.raises(Unavailable):

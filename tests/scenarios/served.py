@@ -75,14 +75,14 @@ def serve_and_read(folder: Path, told: Told) -> None:
                     check=False,
                 )
                 assert called.returncode == 0, called.stderr
-                assert exported.wait(20)
+                assert exported.wait(30)
                 _knock(address)
                 _ask(address)
-                with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
+                with urllib.request.urlopen(f"{address}/metrics", timeout=30) as answer:
                     told.read_metrics(answer.read().decode())
             finally:
                 host.terminate()
-                host.communicate(timeout=20)
+                host.communicate(timeout=30)
     told.read_record(folder / "state")
 
 
@@ -90,7 +90,7 @@ def _knock(address: str) -> None:
     """As a page from elsewhere, which is not let in."""
     page = urllib.request.Request(f"{address}/readyz", headers={"Origin": "https://evil.example"})
     with contextlib.suppress(urllib.error.HTTPError):
-        urllib.request.urlopen(page, timeout=10)
+        urllib.request.urlopen(page, timeout=30)
 
 
 def _ask(address: str) -> None:
@@ -107,7 +107,7 @@ def _ask(address: str) -> None:
     }
     agent = urllib.request.Request(f"{address}/mcp", json.dumps(asked).encode(), said)
     with contextlib.suppress(urllib.error.HTTPError):
-        urllib.request.urlopen(agent, timeout=10)
+        urllib.request.urlopen(agent, timeout=30)
 
 
 def _address(host: subprocess.Popen[str]) -> str:

@@ -118,7 +118,7 @@ class Planted:
 def _get(address: str) -> str:
     request = urllib.request.Request(address, headers={"Authorization": f"Bearer {TOKEN}"})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return str(answer.read().decode())
     except urllib.error.HTTPError as refused:
         return str(refused.read().decode())

@@ -63,7 +63,7 @@ class Line:
             json.dumps(message).encode(),
             {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
         )
-        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).read())
+        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=30).read())
 
     @property
     def found(self) -> bool:

@@ -92,7 +92,7 @@ async def _read(stage: Stage, size: int) -> int:
     try:
         writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         read = 0
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             while piece := await reader.read(64 * 1024):
                 read += len(piece)
     finally:

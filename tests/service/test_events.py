@@ -168,7 +168,7 @@ async def test_a_closed_service_follows_its_host_no_more(tmp_path: Path) -> None
 async def test_changes_come_over_the_network_as_they_happen(tmp_path: Path) -> None:
     host = host_with(tmp_path, telemetry=None)
     add(host, "s", {"tools": "echo,fail"})
-    async with served(host, tmp_path) as (api, _), asyncio.timeout(15):
+    async with served(host, tmp_path) as (api, _), asyncio.timeout(30):
         async with api.http.get(f"{api.base}/events") as stream:
             assert stream.headers["Content-Type"].startswith("text/event-stream")
             assert stream.headers["Cache-Control"] == "no-store"
@@ -190,7 +190,7 @@ async def test_changes_come_over_the_network_as_they_happen(tmp_path: Path) -> N
 
 async def test_a_stream_ends_with_the_host(tmp_path: Path) -> None:
     host = host_with(tmp_path)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         async with served(host, tmp_path) as (api, _):
             stream = await api.http.get(f"{api.base}/events")
             await host.close()

@@ -45,7 +45,7 @@ async def serving(**options: object) -> AsyncIterator[Served]:
         start_new_session=True,
     )
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         port = int(await process.stdout.readline())
     served = Served(process, port, path="/sse" if options.get("old_sse") else "/mcp")
     try:

@@ -55,7 +55,7 @@ async def served(host: Host, state_dir: Path) -> AsyncIterator[tuple[Api, Api]]:
 
 async def until_open(api: Api) -> dict[str, Any]:
     """The one call that is on its way."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while True:
             document = await api.ok("GET", "/calls")
             if document["in_flight"] and document["in_flight"][0]["state"] == "sent":

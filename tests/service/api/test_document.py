@@ -186,7 +186,7 @@ async def test_what_is_refused_is_refused_in_json_with_a_sentence(
 async def until_unchanged(api: Api, path: str) -> None:
     """Look again until nothing changed in between, as the memory of a server's process may."""
     status, seen, document = await api.answer("GET", path)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while status == 200:
             assert seen["Cache-Control"] == "private, no-cache"
             known = seen["ETag"]

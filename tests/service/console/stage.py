@@ -125,7 +125,7 @@ async def event_about(base: str, kind: str, about: str, *, trigger: Any) -> str:
         assert answer.headers["Content-Type"] == "text/event-stream"
         await answer.content.readline()
         await trigger()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             async for line in answer.content:
                 if line.startswith(f"event: {kind}".encode()):
                     said = (await answer.content.readline()).decode()
