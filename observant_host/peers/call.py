@@ -22,7 +22,7 @@ from observant_host.peers.asking import Asking
 from observant_host.peers.errand import Errand
 from observant_host.peers.input_rounds import METHODS, InputRounds, wanted_by
 from observant_host.peers.tasks_extension import Following
-from observant_host.peers.url_rounds import REVISION, URL_REQUIRED, UrlRounds
+from observant_host.peers.url_rounds import URL_REQUIRED, UrlRounds
 from observant_host.wire.envelope import with_log_level
 from observant_host.wire.messages import COMPLETE, InputRequired, Peek, peek
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from observant_host.peers.errand import OnProgress, Witness
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.life import Life
+    from observant_host.peers.ordinary import OrdinaryCall
     from observant_host.peers.peer import Peer
     from observant_host.peers.reading import Reading
     from observant_host.telemetry.facade import Operation, TraceContext
@@ -61,7 +62,7 @@ class Call(Errand):
     """
 
     __slots__ = (
-        *("_fixed", "_hand_up", "_life", "_peer", "_principal", "_wanted"),
+        *("_first", "_fixed", "_hand_up", "_life", "_peer", "_principal", "_wanted"),
         *("log_level", "seen", "takes_tasks"),
     )
     _life: Life
@@ -85,6 +86,7 @@ class Call(Errand):
         handlers: InputHandlers | None = None,
         principal: str | None = None,
         hand_up: int | None = None,
+        first: OrdinaryCall | None = None,
     ) -> None:
         # instead of Errand's own, which would store first what is replaced here
         self.method = method
@@ -104,6 +106,7 @@ class Call(Errand):
         self._peer = peer
         self._principal = principal
         self._hand_up = hand_up
+        self._first = first
         logs = method in may_be_asked.LOGGING_METHODS
         self.log_level = log_level or peer.log_level if logs else None
         self._fixed = expires is not None
@@ -164,6 +167,9 @@ class Call(Errand):
         """
         peer = self._peer
         gate = peer.gate
+        if (first := self._first) is not None:
+            self._first = None
+            return await self._sent_first(first, params)
         if peer.life is None:
             raise peer.unroutable()
         if number and not self._fixed:
@@ -197,6 +203,17 @@ class Call(Errand):
             raise
         finally:
             gate.leave()
+
+    async def _sent_first(self, first: OrdinaryCall, params: Params) -> Raw:
+        """What becomes of the request that was begun as an ordinary one, and has its place."""
+        self._life = first.of.life
+        try:
+            return await self._life.ask_on(first, params, self.look)
+        except RateLimited as limited:
+            self._peer.gate.pause(pause_s(limited.retry_after_s))
+            raise
+        finally:
+            self._peer.gate.leave()
 
     def look(self, op: Operation, result: Raw) -> None:
         """What kind of result it is. Raises InvalidResult where its era does not know that kind."""
@@ -327,13 +344,10 @@ class Call(Errand):
 
     def _opens_addresses(self, error: RpcError) -> bool:
         era = self._life.era
-        handlers = self.handlers or self._peer.handlers
         return (
             error.code == URL_REQUIRED
             and era is not None
-            and era.version == REVISION
-            and handlers.elicitation is not None
-            and "url" in handlers.elicitation_modes
+            and self._peer.opens_addresses(era.version, self.handlers)
         )
 
     def _reply(self, raw: Raw, *, attempts: int | None = None) -> CallReply:

@@ -50,7 +50,7 @@ class Gate:
         self._line: Lanes[str | None, asyncio.Future[None]] = Lanes()
         self._until: dict[asyncio.Future[None], float] = {}
         self._sweep = Sweep(clock, self._overdue)
-        self._room = max_in_flight
+        self.room = max_in_flight
         self._paused_until = -math.inf
         self._timer: Timer | None = None
         self.in_flight = 0
@@ -68,7 +68,7 @@ class Gate:
 
     def try_enter(self) -> bool:
         """Enter at once if there is room and nobody waits."""
-        if self.in_flight < self._room:
+        if self.in_flight < self.room:
             self.in_flight += 1
             return True
         return False
@@ -111,7 +111,7 @@ class Gate:
     def leave(self) -> None:
         """Free the place, for the next in line if there is one."""
         self.in_flight -= 1
-        if not self._room:
+        if not self.room:
             self._admit()
 
     def pause(self, seconds: float) -> None:
@@ -119,7 +119,7 @@ class Gate:
         until = self._clock.monotonic() + seconds
         if until > self._paused_until:
             self._paused_until = until
-            self._room = 0
+            self.room = 0
             self._unwatch()
             self._watch()
 
@@ -193,7 +193,7 @@ class Gate:
             if not place.done():
                 self.in_flight += 1
                 place.set_result(None)
-        self._room = 0 if self._line else self._max_in_flight
+        self.room = 0 if self._line else self._max_in_flight
 
     def _take_place(self, principal: str | None) -> asyncio.Future[None]:
         if len(self._line) >= self._queue_max:
@@ -204,7 +204,7 @@ class Gate:
                 displaced.set_exception(self._full())
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line.add(principal, place)
-        self._room = 0
+        self.room = 0
         self._watch()
         return place
 

@@ -206,7 +206,7 @@ class Inbox:
         ):
             return False
         call = self._pending.answered(request_id)
-        if type(call) is OpenCall:
+        if isinstance(call, OpenCall):
             self._heard()
             if not call.future.done():
                 call.future.set_result(message.result)

@@ -44,12 +44,15 @@ if TYPE_CHECKING:
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.listener import LifeListener
     from observant_host.peers.notices import ProgressNote
-    from observant_host.telemetry.facade import Telemetry, TraceContext
+    from observant_host.peers.ordinary import OrdinaryCall
+    from observant_host.peers.writing import Wording
+    from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.timing.tasks import Signal
     from observant_host.transports.base import End, Transport
     from observant_host.wire.envelope import ClientInfo
 
+    Look = Callable[[Operation, Raw], None]
 
 NEVER_CANCELLED: Final = frozenset({DISCOVER, INITIALIZE})
 """Source: MCP 2025-11-25 basic/utilities/cancellation; a late discover is evidence we want."""
@@ -94,18 +97,18 @@ class Life:
         self.instructions: str | None = None
 
         self._declared: Mapping[str, Any] = input_handlers.capabilities()
-        self._writing = Writing(
+        self.writing = Writing(
             server.name, generation=generation, declared=self._declared, headers=self.headers
         )
-        self._pending: Pending[OpenCall | Probe] = Pending()
+        self.pending: Pending[OpenCall | Probe] = Pending()
         self.probes = Probes(
-            self._pending,
+            self.pending,
             on_evidence=listener.evidence_arrived,
             on_late_modern=listener.late_modern_evidence,
         )
         self._overdue = Overdue(
             server.name,
-            self._pending,
+            self.pending,
             connects=transport.kind == "http",
             telemetry=telemetry,
             take_back=self._take_back,
@@ -124,7 +127,7 @@ class Life:
         answers = ServerRequests(
             server.name,
             handlers=input_handlers,
-            askers=Askers(self._pending, input_handlers, sweep=self._sweep, clock=clock),
+            askers=Askers(self.pending, input_handlers, sweep=self._sweep, clock=clock),
             telemetry=telemetry,
             drop=self._drop,
             write=self._answer,
@@ -143,7 +146,7 @@ class Life:
         self.inbox = Inbox(
             server.name,
             rules=self,
-            pending=self._pending,
+            pending=self.pending,
             probes=self.probes,
             notices=self.notices,
             server_requests=answers,
@@ -196,7 +199,7 @@ class Life:
     @property
     def open_requests(self) -> int:
         """How many requests wait for an answer, unanswered probes included, streams not."""
-        return len(self._pending) - len(self.subscriptions)
+        return len(self.pending) - len(self.subscriptions)
 
     def settle(
         self,
@@ -210,7 +213,7 @@ class Life:
         if self.era is not None:
             raise RuntimeError("the era of a life is decided once")
         self.era = era
-        self._writing.settle(era)
+        self.writing.settle(era)
         self.batches = era.batches
         self.server_info = server_info
         self.capabilities = capabilities
@@ -240,54 +243,81 @@ class Life:
         now = self.clock.monotonic()
         if errand.expires <= now:
             raise self._overdue.refusal(errand, now=now)
-        request_id = self._pending.next_id()
+        request_id = self.pending.next_id()
         if errand.witness is not None:
             errand.witness.asked()
-        writing = self._writing
+        writing = self.writing
         with self.telemetry.operation(writing.fact(era, errand), errand.parent) as op:
             op.note(request_id=request_id, deadline_ms=(errand.expires - now) * 1000)
             future = asyncio.get_running_loop().create_future()
             call = OpenCall(errand, future, request_id, now, op.context)
-            out = writing.outbound(era, request_id, errand, params, op.context)
-            self._pending.add(call)
             try:
-                call.sent = self.transport.send(out, expires=errand.expires)
-                self._sweep.arm(errand.expires)
+                self.write(call, errand, params)
                 result = await call.future
-            except TransportError as error:
-                self._pending.forget(request_id)
-                raise endings.not_sent(self.server.name, error) from error
             except BaseException as failed:
-                losses.note_status(op, failed)
-                if losses.casts_doubt(failed):
-                    self.subscriptions.doubt(now)
-                if self._pending.forget(request_id) is not None:
-                    self._take_back(request_id, errand.method, call)
-                call.settle_quietly()
+                self._lost(op, call, failed)
                 raise
             errand.look(op, result)
             return result
+
+    def write(self, call: OpenCall, wording: Wording, params: Params) -> None:
+        """Send it, and watch its time. Raises TransportError, InvalidCall; nothing was sent."""
+        era = self.era
+        if era is None:
+            raise endings.not_open(self.server.name, self.inbox.end.value)
+        out = self.writing.outbound(era, call.id, wording, params, call.context)
+        self.pending.add(call)
+        call.sent = self.transport.send(out, expires=call.expires)
+        self._sweep.arm(call.expires)
+
+    async def ask_on(self, call: OrdinaryCall, params: Params, look: Look) -> Raw:
+        """As `ask`, for what an ordinary call has come to; with `look` for the result's kind."""
+        with call.resumed() as op:
+            try:
+                if call.failed is not None:
+                    raise call.failed
+                if call.raw is None:
+                    self.write(call, call, params)
+                result: Raw = await call.future
+            except BaseException as failed:
+                self._lost(op, call, failed)
+                raise
+            look(op, result)
+            return result
+
+    def _lost(self, op: Operation, call: OpenCall, failed: BaseException) -> None:
+        """It got no result: have that told, and taken back. Raises Unavailable where the transport
+        took nothing."""
+        if isinstance(failed, TransportError):
+            self.pending.forget(call.id)
+            raise endings.not_sent(self.server.name, failed) from failed
+        losses.note_status(op, failed)
+        if losses.casts_doubt(failed):
+            self.subscriptions.doubt(call.began)
+        if self.pending.forget(call.id) is not None:
+            self._take_back(call.id, call.method, call)
+        call.settle_quietly()
 
     def begin(self, errand: Errand, params: Params, *, trace: TraceContext) -> tuple[int, OpenCall]:
         """Send what its opener waits for; it must have left by `expires`. Raises Unavailable."""
         era = self.era
         if era is None or self.inbox.end.is_set():
             raise endings.not_open(self.server.name, self.inbox.end.value)
-        request_id, future = self._pending.next_id(), asyncio.get_running_loop().create_future()
+        request_id, future = self.pending.next_id(), asyncio.get_running_loop().create_future()
         call = OpenCall(errand, future, request_id, self.clock.monotonic(), trace)
         call.expires = math.inf  # its opener watches the time
-        out = self._writing.outbound(era, request_id, errand, params, trace)
-        self._pending.add(call)
+        out = self.writing.outbound(era, request_id, errand, params, trace)
+        self.pending.add(call)
         try:
             call.sent = self.transport.send(out, expires=errand.expires)
         except TransportError as error:
-            self._pending.forget(request_id)
+            self.pending.forget(request_id)
             raise endings.not_sent(self.server.name, error) from error
         return request_id, call
 
     def give_up(self, request_id: int, call: OpenCall, *, tell: bool = True) -> None:
         """Wait no more for what `begin` sent; `tell` the server, unless it has said so itself."""
-        known = self._pending.forget(request_id) is not None
+        known = self.pending.forget(request_id) is not None
         if known and tell:
             self._take_back(request_id, call.errand.method, call)
         elif known:
@@ -299,7 +329,7 @@ class Life:
             frame = self.era.notification(method, params)
             modern = isinstance(self.era, ModernEra)
             self._outbox.write(frame, method, version=self.era.version_header, modern=modern)
-            self._pending.notified(self.clock.monotonic())
+            self.pending.notified(self.clock.monotonic())
 
     async def say_initialized(self) -> None:
         """End the legacy handshake: nothing else is asked before the server has taken this."""
@@ -342,7 +372,7 @@ class Life:
             self._sessions.close()
 
     def _progress(self, note: ProgressNote) -> bool:
-        entry = self._pending.get(note.token) if type(note.token) is int else None
+        entry = self.pending.get(note.token) if type(note.token) is int else None
         if entry is None or not isinstance(entry.waiter, OpenCall):
             return False
         call = entry.waiter

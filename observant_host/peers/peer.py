@@ -16,6 +16,7 @@ from observant_host.peers.input_handlers import NO_HANDLERS, InputHandlers
 from observant_host.peers.reading import Reading, place_of
 from observant_host.peers.tasks import Tasks
 from observant_host.peers.told import LogMessage, OnLog, Told
+from observant_host.peers.url_rounds import REVISION
 from observant_host.peers.wishes import Wishes
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from observant_host.peers.errand import Witness
     from observant_host.peers.life import Life
     from observant_host.peers.notices import LogNote
+    from observant_host.peers.ordinary import OrdinaryCall
     from observant_host.peers.resource_cache import ResourceCache
     from observant_host.telemetry.facade import Telemetry, TraceContext
     from observant_host.timing.clock import Clock
@@ -57,6 +59,7 @@ class RequestOptions(Terms, total=False):
     attempt: int
     purpose: str
     witness: Witness | None
+    first: OrdinaryCall | None
 
 
 class Peer:
@@ -146,9 +149,19 @@ class Peer:
         server's call_timeout_s since the call `began` (default: now), renewed by progress and by
         each round of input, and its call_max_s for the whole. Raises CallError. `handlers` replaces
         the peer's for this call, `log_level` its level of log messages; `principal` stands in line.
-        `hand_up`: a wish for input is the answer, to this round of it (0: the first).
+        `hand_up`: a wish for input is the answer, to this round of it (0: the first). `first`: its
+        request was begun as an ordinary one, and something came of that.
         """
         return Call(self, method, **options).made(params)
+
+    def opens_addresses(self, version: str, handlers: InputHandlers | None = None) -> bool:
+        """Whether a server of this revision may ask, by an error, for an address to be opened."""
+        handlers = handlers or self.handlers
+        return (
+            version == REVISION
+            and handlers.elicitation is not None
+            and "url" in handlers.elicitation_modes
+        )
 
     def unroutable(self) -> Unavailable:
         """The error of a call that finds no life to go to."""

@@ -5,7 +5,7 @@ A routed call pays for its own parameters and for nothing that the call before i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -19,10 +19,25 @@ if TYPE_CHECKING:
     from typing import Any
 
     from observant_host.peers.eras import Era, Params
-    from observant_host.peers.errand import Errand
+    from observant_host.peers.errand import Errand, OnProgress
     from observant_host.peers.headers import Headers
+    from observant_host.peers.input_handlers import InputHandlers
     from observant_host.telemetry.facade import TraceContext
     from observant_host.wire.envelope import Stamp
+
+
+class Wording(Protocol):
+    """What decides how a request is written."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def handlers(self) -> InputHandlers | None: ...
+    @property
+    def renew_s(self) -> float | None: ...
+    @property
+    def on_progress(self) -> OnProgress | None: ...
+
 
 MAX_FACTS: Final = 4096
 """Facts that are kept, one for each tool or prompt that was called: far above any server's list."""
@@ -74,7 +89,7 @@ class Writing:
         return fact
 
     def outbound(
-        self, era: Era, request_id: int, errand: Errand, params: Params, trace: TraceContext
+        self, era: Era, request_id: int, errand: Wording, params: Params, trace: TraceContext
     ) -> Outbound:
         """The request as it goes to the transport. Raises InvalidCall where the caller's arguments
         are no JSON, or cannot be mirrored into headers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -112,20 +112,21 @@ class OpenCalls:
     def ended(self, call: Routed) -> None:
         """It is over, however it ended."""
         del self._open[call.key]
-        if (operation := call.operation) is not None:
+        if (context := call.context) is not None:
             if call.ended_s is None:
                 call.ended_s = self._clock.monotonic()
-            well = operation.outcome == "ok"
-            fact: Any = operation.given if well else operation.fact  # a RoutedCall
+            outcome = call.outcome
+            well = outcome == "ok"
+            fact = call.given if well else call.fact
             kept = _Ended(
                 call.key,
                 fact,
-                operation.outcome,
+                outcome,
                 call.delivery if well else fact.delivery,
                 call.attempts,
                 self._clock.wall_ns(),
                 (call.ended_s - call.began) * 1e3,
-                operation.context.trace_id,
+                context.trace_id,
             )
             self._recent.append(kept)
             if not well and self.followers:
@@ -141,7 +142,7 @@ class OpenCalls:
         return [
             _in_flight(key, call, now_s=now_s, now_ns=now_ns)
             for key, call in self._open.items()
-            if call.operation is not None
+            if call.context is not None
         ]
 
     def recent(self) -> list[EndedCall]:
@@ -166,10 +167,9 @@ class OpenCalls:
 
 
 def _in_flight(key: int, call: Routed, *, now_s: float, now_ns: int) -> CallInFlight:
-    operation, note = call.operation, call.progress
-    if operation is None:
+    fact, context, note = call.fact, call.context, call.progress
+    if context is None:
         raise LookupError(f"call {key} has not begun")
-    fact = cast("RoutedCall", operation.fact)
     return CallInFlight(
         id=str(key),
         name=fact.name,
@@ -185,7 +185,7 @@ def _in_flight(key: int, call: Routed, *, now_s: float, now_ns: int) -> CallInFl
         progress=None
         if note is None
         else Progress(note.progress, note.total, (note.message or "")[:MESSAGE_CHARS] or None),
-        trace_id=f"{operation.context.trace_id:032x}",
+        trace_id=f"{context.trace_id:032x}",
     )
 
 

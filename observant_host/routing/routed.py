@@ -8,12 +8,13 @@ attempt and each round of input are all inside it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from observant_host.decisions import retry_safety
 from observant_host.decisions.faults import certainty
 from observant_host.errors import CallCancelled, CallError, CallFacts, RateLimited
 from observant_host.peers.errand import Witness
+from observant_host.peers.ordinary import OrdinaryCall
 from observant_host.routing.again import Again
 from observant_host.routing.asked import Asked, Target
 from observant_host.routing.call_result import CallResult
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
+    from observant_host.peers.ordinary import Kept
     from observant_host.peers.peer import CallReply, Terms
     from observant_host.routing.routed_peer import RoutedPeer
     from observant_host.routing.router import Router
     from observant_host.schema_check import OutputProblem
-    from observant_host.telemetry.facade import Operation
+    from observant_host.telemetry.facade import Operation, TraceContext
 
 READS: Final = frozenset({"prompts/get", "resources/read", "completion/complete"})
 """Methods that change nothing, so that doing them twice is harmless."""
@@ -51,8 +53,9 @@ class Routed(Witness):
     """
 
     __slots__ = (
-        *("_asked", "_declared", "_fact", "_of", "_params", "_target", "_task", "_terms"),
-        *("_unsure", "_withdrawn", "began", "ended_s", "expires", "key", "name", "operation"),
+        *("_asked", "_declared", "_of", "_operation", "_params", "_target", "_task", "_terms"),
+        *("_unsure", "_withdrawn", "began", "context", "ended_s", "expires", "given", "key"),
+        "name",
     )
     began: float
     key: int
@@ -73,7 +76,8 @@ class Routed(Witness):
         self.name = asked.name
         self.expires: float | None = None
         self.ended_s: float | None = None
-        self.operation: Operation | None = None
+        self.context: TraceContext | None = None
+        self._operation: Operation | None = None
         self._task: asyncio.Task[Any] | None = None
         self._declared = False
         self._unsure = False
@@ -83,7 +87,7 @@ class Routed(Witness):
         self._target = target
         self._params = params
         self._terms = terms
-        self._fact = fact
+        self.given = fact
 
     def cancel(self, why: str) -> None:
         """End it for somebody who is not its caller; that one gets a CallCancelled that says why.
@@ -92,32 +96,84 @@ class Routed(Witness):
             self._withdrawn = why
             self._task.cancel()
 
-    async def run(self) -> CallResult:
+    @property
+    def outcome(self) -> str:
+        """How it ended."""
+        return "ok" if self._operation is None else self._operation.outcome
+
+    @property
+    def fact(self) -> RoutedCall:
+        """What is known of it by now; `given`: as it began."""
+        operation = self._operation
+        return self.given if operation is None else cast("RoutedCall", operation.fact)
+
+    async def ordinary(self, server: str, kept: Kept) -> CallResult:
+        """As `run`, of a tool's call with nothing special about it: while it goes as most do it is
+        no operation of its own, and at its end its numbers are told in one go (see
+        `peers.ordinary`). Whatever else comes, `run` goes on with it."""
+        of = self._of
+        peer = of.peers.get(server)
+        way = peer.ordinary(kept, self.given) if peer is not None else None
+        if peer is None or way is None:
+            return await self.run()
+        telemetry = of.telemetry
+        parent, start_ns = telemetry.around(), telemetry.wall_ns()
+        context, handle = telemetry.start(self.given, parent, (), start_ns)
+        self.context = context
+        self._task = asyncio.current_task()
+        self.began = of.clock.monotonic()
+        first = OrdinaryCall(way, context, parent, start_ns, self.began, self)
+        of.calls.began(self)
+        way.gate.in_flight += 1
+        if handle is None and first.handle is None:
+            try:
+                first.send(self._params)
+                raw = await first.future
+            except BaseException as failed:  # noqa: BLE001 - raised again where it is told
+                first.failed = failed
+            else:
+                if first.succeeded(raw):
+                    self.delivery = "replied"
+                    self.ended_s = of.clock.monotonic()
+                    of.calls.ended(self)
+                    self._over()
+                    return CallResult(raw, call=self)
+        self._operation = telemetry.operation(self.given, parent).began(
+            context, handle, start_ns=start_ns, began_ns=first.began_ns
+        )
+        return await self.run(peer, first)
+
+    async def run(
+        self, peer: RoutedPeer | None = None, first: OrdinaryCall | None = None
+    ) -> CallResult:
         """One RoutedCall operation, whatever comes. Raises CallError with its `call` filled, and
-        with what is certain of its effects in its text; and CancelledError as it comes.
+        with what is certain of its effects in its text; and CancelledError as it comes. `first` is
+        what `peer` was to be sent, and has its place there.
 
         In one piece, since each coroutine more on the way costs as much as what it would do.
         """
         of, asked, target = self._of, self._asked, self._target
         telemetry, clock = of.telemetry, of.clock
-        self._task = asyncio.current_task()
-        self.began = clock.monotonic()
-        if asked.deadline_s is not None:
-            self.expires = self.began + asked.deadline_s
-        of.calls.began(self)
+        if self._operation is None:
+            self._task = asyncio.current_task()
+            self.began = clock.monotonic()
+            if asked.deadline_s is not None:
+                self.expires = self.began + asked.deadline_s
+            of.calls.began(self)
+            self._operation = telemetry.operation(self.given, asked.parent)
         try:
-            with telemetry.operation(self._fact, asked.parent) as operation:
-                self.operation = operation
+            with self._operation as operation:
+                self.context = operation.context
                 if (audit := telemetry.audit) is not None:
                     audit.hold(operation.context, self._params)
                 try:
                     if isinstance(target, CallError):
                         raise target
-                    peer = of.peers.get(target.server)
+                    peer = peer or of.peers.get(target.server)
                     if peer is None:
                         raise unroutable(target.server, None)
                     try:
-                        reply = await self._attempt(peer, target, operation)
+                        reply = await self._attempt(peer, target, operation, first)
                     except CallError as error:
                         reply = await self._repeated(error, peer, target, operation)
                 except CallError as error:
@@ -175,9 +231,13 @@ class Routed(Witness):
         operation.note(attempts=self.attempts, era=self.era)
 
     def _attempt(
-        self, peer: RoutedPeer, target: Target, operation: Operation
+        self,
+        peer: RoutedPeer,
+        target: Target,
+        operation: Operation,
+        first: OrdinaryCall | None = None,
     ) -> Awaitable[CallReply]:
-        if not peer.routable:
+        if first is None and not peer.routable:
             raise unroutable(target.server, peer.status)
         return peer.call(
             self._asked.method,
@@ -187,8 +247,9 @@ class Routed(Witness):
             target=target.local_name if target.uri is None else None,
             uri=target.uri,
             parent=operation.context,
-            attempt=self.attempts + 1,
+            attempt=1 if first is not None else self.attempts + 1,
             witness=self,
+            first=first,
             **self._terms,
         )
 
@@ -262,7 +323,7 @@ class Routed(Witness):
 
     def facts(self) -> CallFacts:
         """What is known of it, once it has ended."""
-        target, operation = self._target, self.operation
+        target, context = self._target, self.context
         known = target if isinstance(target, Target) else None
         ended_s = self.began if self.ended_s is None else self.ended_s
         return CallFacts(
@@ -272,7 +333,7 @@ class Routed(Witness):
             attempts=self.attempts,
             era=self.era,
             duration_ms=(ended_s - self.began) * 1e3,
-            trace_id=None if operation is None else operation.context.trace_hex,
+            trace_id=None if context is None else context.trace_hex,
         )
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from observant_host.config import ServerConfig
     from observant_host.decisions.budget import Budget
     from observant_host.decisions.peer_states import PeerStatus
+    from observant_host.peers.ordinary import Kept, Ordinary
     from observant_host.peers.peer import CallReply, RequestOptions
+    from observant_host.telemetry.vocabulary import RoutedCall
 
 
 class RoutedPeer(Protocol):
@@ -34,6 +36,10 @@ class RoutedPeer(Protocol):
     async def wake(self, expires: float) -> bool:
         """Wait for its next try, which begins now where that is allowed, at most until `expires`
         (monotonic) and for a bounded time; the answer says whether it is routable."""
+
+    def ordinary(self, kept: Kept, call: RoutedCall) -> Ordinary | None:
+        """What sends a call of this tool by whom asks for nothing special, where nothing stands in
+        its way at this moment. None: it goes by `call`, like all others."""
 
     async def call(
         self,

@@ -18,6 +18,7 @@ from observant_host.decisions.routes import (
     find_tool,
 )
 from observant_host.errors import CallError, InvalidCall
+from observant_host.peers.ordinary import Kept
 from observant_host.routing.arguments import as_object, check_deadline, check_log_level
 from observant_host.routing.asked import Asked, Target
 from observant_host.routing.open_calls import OpenCalls
@@ -49,6 +50,7 @@ class _Route(NamedTuple):
     asked: Asked
     target: Target
     fact: RoutedCall
+    kept: Kept
 
 
 class Router:
@@ -85,14 +87,14 @@ class Router:
         route = self._routes.get(name) or self._route(name, catalogue)
         if isinstance(route, CallError):
             return self._send(Asked(name=name, method="tools/call", **options), route, NOTHING)
-        asked, target, fact = route
+        asked, target, fact, kept = route
         try:
             params = {"name": target.local_name, "arguments": as_object(arguments)}
         except InvalidCall as error:
             return self._send(Asked(name=name, method="tools/call", **options), error, NOTHING)
         if options:
             return self._send(Asked(name=name, method="tools/call", **options), target, params)
-        return Routed(self, asked, target, params, NOTHING, fact).run()
+        return Routed(self, asked, target, params, NOTHING, fact).ordinary(target.server, kept)
 
     def _route(self, name: str, catalogue: Catalogue) -> _Route | CallError:
         """Kept as long as the catalogue: as many as there are names in it."""
@@ -100,7 +102,7 @@ class Router:
         if isinstance(target, CallError):
             return target
         asked = Asked(name=name, method="tools/call")
-        route = self._routes[name] = _Route(asked, target, told_of(asked, target))
+        route = self._routes[name] = _Route(asked, target, told_of(asked, target), Kept())
         return route
 
     def get_prompt(

@@ -10,8 +10,10 @@ import msgspec
 from observant_host.decisions import retry_safety
 from observant_host.decisions.budget import RETRIES, Budget
 from observant_host.decisions.retry_safety import Denied, RetryReason
+from observant_host.decisions.suspicion import Health
 from observant_host.errors import CallError, RpcError
 from observant_host.peers.call import Call
+from observant_host.peers.ordinary import Ordinary
 from observant_host.peers.peer import Peer
 from observant_host.supervision.peer_state import PeerRecord
 from observant_host.supervision.trail import Trail
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 
     from observant_host.config import ServerConfig
     from observant_host.decisions.peer_states import PeerStatus
+    from observant_host.peers.ordinary import Kept
     from observant_host.peers.peer import CallReply, RequestOptions
     from observant_host.supervision.surroundings import Surroundings
+    from observant_host.telemetry.vocabulary import RoutedCall
 
 
 class Calling(ABC):
@@ -64,6 +68,25 @@ class Calling(ABC):
         life = self.peer.life
         return life is not None and not life.inbox.end.raised
 
+    def ordinary(self, kept: Kept, call: RoutedCall) -> Ordinary | None:
+        """What sends an ordinary call of this tool, where nothing stands in its way now."""
+        peer, record, known = self.peer, self.record, kept.ordinary
+        life, gate = peer.life, peer.gate
+        if life is None or life.inbox.end.raised:
+            return None
+        if known is None or known.life is not life or known.server is not peer.server:
+            signals = record.vitals.signals
+            known = kept.ordinary = Ordinary(peer, life, call, signals=signals, record=record)
+        if (
+            not known.possible
+            or gate.in_flight >= gate.room
+            or peer.log_level is not None
+            or peer.tasks.enabled
+            or record.vitals.suspicion.health is Health.WEDGED
+        ):
+            return None
+        return known
+
     async def call(
         self,
         method: str,
@@ -77,8 +100,8 @@ class Calling(ABC):
 
         Source: MCP 2026-07-28 basic/transports/streamable-http › Custom Headers.
         """
-        vitals = self.record.vitals
-        ticket = vitals.admit()
+        vitals, first = self.record.vitals, options.get("first")
+        ticket = vitals.admit() if first is None else first.ticket
         try:
             try:
                 # as Peer.call: each further layer would pack and unpack the options once more
@@ -86,7 +109,7 @@ class Calling(ABC):
             except RpcError as refused:
                 if not await self._read_anew(refused, method, options):
                     raise
-                options["attempt"] = options.get("attempt", 1) + 1
+                options["attempt"], options["first"] = options.get("attempt", 1) + 1, None
                 again = await self.peer.call(method, params, **options)
                 reply = msgspec.structs.replace(again, attempts=again.attempts + 1)
         except BaseException as failed:

@@ -39,7 +39,7 @@ class Vitals:
     def __init__(self, server: ServerConfig, around: Surroundings) -> None:
         self.server = server
         self._around = around
-        self._signals = LifeSignals(_no_word)
+        self.signals = LifeSignals(_no_word)
         self._gate: Gate | None = None
         self._trial = False
         self._heard_s = 0.0
@@ -51,14 +51,14 @@ class Vitals:
 
     def begin(self, signals: LifeSignals, gate: Gate, *, generation: int) -> None:
         """A life with an era: nothing is held against it."""
-        self._signals, self._gate, self.generation = signals, gate, generation
+        self.signals, self._gate, self.generation = signals, gate, generation
         self._trial, self.stopped, self.why = False, False, ""
         self.suspicion = suspicion.NONE
         self.stirred.clear()
 
     def over(self) -> None:
         """The life has ended: whoever calls is told that, and nothing is held against the next."""
-        self._signals, self._gate = LifeSignals(_no_word), None
+        self.signals, self._gate = LifeSignals(_no_word), None
         self._trial, self.suspicion = False, suspicion.NONE
 
     @property
@@ -72,17 +72,17 @@ class Vitals:
     @property
     def heard(self) -> int:
         """How many messages this life has brought."""
-        return self._signals.heard
+        return self.signals.heard
 
     # Calls
 
     def admit(self) -> int:
         """Let one call in. Raises NotAnswering, at once, where only its deadline would end it."""
         if self.suspicion.health is not Health.WEDGED:
-            return self._signals.heard
+            return self.signals.heard
         self.look()
         if self.suspicion.health is not Health.WEDGED:
-            return self._signals.heard
+            return self.signals.heard
         if self._trial:
             raise self.refusal()
         self._trial = True
@@ -124,13 +124,13 @@ class Vitals:
     def look(self) -> None:
         """Take note of what was heard since something was held against it."""
         held = self.suspicion
-        if held.health is not Health.HEALTHY and held.heard != self._signals.heard:
+        if held.health is not Health.HEALTHY and held.heard != self.signals.heard:
             self.take(Sign.HEARD)
 
     def take(self, sign: Sign) -> None:
         """Something was seen: judge, and tell."""
         before, now_s = self.suspicion, self._around.clock.monotonic()
-        found = suspicion.after(before, sign, at_s=now_s, heard=self._signals.heard)
+        found = suspicion.after(before, sign, at_s=now_s, heard=self.signals.heard)
         self.suspicion = found
         if sign is Sign.UNANSWERED and found.health is not Health.HEALTHY:
             self._tell("unresponsive", self.why)
@@ -157,7 +157,7 @@ class Vitals:
             patience_s=restarts.silent_restart_s,
             awaited=self._awaited(),
         )
-        spared = self._signals.held() or self._signals.condemned.is_set()
+        spared = self.signals.held() or self.signals.condemned.is_set()
         if hopeless and not spared:
             silent_s = now_s - self.suspicion.since_s
             why = (
@@ -165,12 +165,12 @@ class Vitals:
                 "timed out"
             )
             self._tell("hopeless", why)
-            self._signals.condemn(RestartReason.UNRESPONSIVE, why)
+            self.signals.condemn(RestartReason.UNRESPONSIVE, why)
 
     def condemn(self, reason: RestartReason, detail: str, *, generation: int) -> None:
         """End this life for another reason, if it is still that one."""
         if generation == self.generation:
-            self._signals.condemn(reason, detail)
+            self.signals.condemn(reason, detail)
 
     def wait_s(self) -> float | None:
         """Seconds until the server is to be asked, or judged again; None where all is well."""
@@ -186,7 +186,7 @@ class Vitals:
         if health is Health.HEALTHY:
             self.stopped, self.why = False, ""
         else:
-            self._signals.spoke.clear()
+            self.signals.spoke.clear()
         if health is Health.WEDGED and self._gate is not None:
             self._gate.fail_waiting(self.refusal)
         self.stirred.set()

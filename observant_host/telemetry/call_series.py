@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from observant_host.telemetry import vocabulary as v
     from observant_host.telemetry.children import Children
-    from observant_host.telemetry.finished import Measured
+    from observant_host.telemetry.finished import Measured, OneOfMany
     from observant_host.telemetry.series import CounterSeries, HistogramSeries, SummarySeries
 
 _NS: Final = 1e-9
@@ -114,6 +114,43 @@ class CallSeries:
         else:
             duration.counts[bisect_left(duration.bounds, seconds)] += 1
             duration.sum += seconds
+
+    def alike(self, call: v.RoutedCall, request: v.Request) -> Callable[[OneOfMany], None] | None:
+        """What counts calls and requests like these, which ended well: what `call` and `request`
+        do, with nothing left to be found. None where its tool is over the budget."""
+        tool = call.local_name if call.method == "tools/call" else ""
+        key = (call.peer, tool, "ok", "none")
+        calls, duration, tool_calls, tool_duration = self._calls.get(key) or self._find(key)
+        if key not in self._calls or tool_calls is None or tool_duration is None:
+            return None
+        sent_key = (request.peer, request.method, request.era)
+        sent, attempts = self._sent.get(sent_key) or self._find_sent(sent_key)
+        own, waiting = self._overheads or self._find_overheads()
+
+        def add(done: OneOfMany) -> None:
+            outer, took, inner = done.outer, done.duration_ns, done.inner_ns
+            seconds, inside, ours = took * _NS, inner * _NS, (took - inner) * _NS
+            if outer.sampled:
+                calls.inc(outer)
+                duration.observe(seconds, outer)
+                sent.observe(inside, done.context)
+                own.observe(ours, outer)
+                waiting.observe(0.0, outer)
+            else:
+                calls.value += 1
+                duration.counts[bisect_left(duration.bounds, seconds)] += 1
+                duration.sum += seconds
+                sent.counts[bisect_left(sent.bounds, inside)] += 1
+                sent.sum += inside
+                own.counts[bisect_left(own.bounds, ours)] += 1
+                own.sum += ours
+                waiting.counts[0] += 1
+            attempts.value += 1
+            tool_calls.value += 1
+            tool_duration.count += 1
+            tool_duration.sum += seconds
+
+        return add
 
     def _uncommon(self, given: v.Request, done: Measured) -> None:
         method, error = given.method, done.error_type or ""

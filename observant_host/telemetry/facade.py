@@ -10,7 +10,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from observant_host.telemetry.finished import Choosy, Meter
+from observant_host.telemetry.finished import Choosy, Meter, Repetitive
 from observant_host.telemetry.finished import Finished as Finished
 from observant_host.telemetry.finished import Sink as Sink
 from observant_host.telemetry.operation import Operation as Operation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from observant_host.telemetry.audit import Audit
-    from observant_host.telemetry.finished import Measured, Starter
+    from observant_host.telemetry.finished import Measured, OneOfMany, Starter
     from observant_host.telemetry.flight import FlightRecorder
     from observant_host.telemetry.vocabulary import Fact, HostLevel, PeerLevel, PeerSnapshot
 
@@ -205,6 +205,29 @@ class Telemetry:
         for stream, total in self.losses().items():
             if total > before.get(stream, 0):
                 self.count(TelemetryLost(stream=stream, spans=total - before.get(stream, 0)))
+
+    def around(self) -> TraceContext | None:
+        """What work that begins now is part of."""
+        outer = ambient.get()
+        return outer.context if outer is not None else self.embedding()
+
+    def alike(
+        self, call: Finished, request: Finished
+    ) -> tuple[Callable[[OneOfMany], None], ...] | None:
+        """Where calls go that end well after one request and differ from these in numbers only;
+        for what has no span of a tracing library. None where some sink wants to see each of the
+        two by itself: then each is an operation of its own."""
+        told: list[Callable[[OneOfMany], None]] = []
+        kinds = (type(call.fact), type(request.fact))
+        for one in self._sinks:
+            wanted = [kind for kind in kinds if one.wants(kind)]
+            if not wanted or (isinstance(one, Choosy) and all(map(one.passes_over, wanted))):
+                continue
+            way = one.alike(call, request) if isinstance(one, Repetitive) else None
+            if way is None:
+                return None
+            told.append(way)
+        return None if self.audit is not None else tuple(told)
 
     # For Operation: `start` gives identity, `embedding` says what is around, `ways` where it goes.
 

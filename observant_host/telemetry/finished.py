@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
+from msgspec.structs import replace
 
 from observant_host.telemetry.propagation import Link, TraceContext
 from observant_host.telemetry.rules import (
@@ -75,6 +76,28 @@ class Finished(msgspec.Struct, gc=False):
         return f"Finished({self.fact!r}, {self.outcome!r}, {self.error_type!r})"
 
 
+def pair_of(done: OneOfMany, call: Finished, request: Finished) -> tuple[Finished, Finished]:
+    """(request, call): what the two would have been, had each been an operation of its own."""
+    sent = replace(request.fact, request_id=done.id)
+    return (
+        Finished(
+            sent,
+            done.context,
+            start_ns=done.start_ns + done.lead_ns,
+            duration_ns=done.inner_ns,
+            parent=done.outer,
+        ),
+        Finished(
+            call.fact,
+            done.outer,
+            start_ns=done.start_ns,
+            duration_ns=done.duration_ns,
+            parent=done.parent,
+            inner_ns=done.inner_ns,
+        ),
+    )
+
+
 class Sink(Protocol):
     """One way out. `emit` may raise: the facade then backs off and tries again later."""
 
@@ -125,6 +148,42 @@ class Choosy(Protocol):
     def passes_over(self, kind: type[Fact]) -> bool:
         """Whether work of this kind that ended well, and has no span, is none of its business.
         Asked once a kind."""
+
+
+class OneOfMany(Protocol):
+    """The numbers of a call that ended well after one request, by which it differs from others of
+    its tool. Read at once, never kept.
+
+    `outer` is the call's context and `context` that of its request, `parent` what the call was part
+    of. Nanoseconds: `start_ns` since the epoch; the request began `lead_ns` after its call and took
+    `inner_ns`, the call `duration_ns`.
+    """
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def outer(self) -> TraceContext: ...
+    @property
+    def context(self) -> TraceContext: ...
+    @property
+    def parent(self) -> TraceContext | None: ...
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def duration_ns(self) -> int: ...
+    @property
+    def lead_ns(self) -> int: ...
+    @property
+    def inner_ns(self) -> int: ...
+
+
+@runtime_checkable
+class Repetitive(Protocol):
+    """A sink that can be told of a call and its request in one go, if they are like others."""
+
+    def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None] | None:
+        """What takes calls that differ from these two in numbers only; None: none such, and both
+        go to `meter` or `emit`. Asked once a tool and transport life."""
 
 
 class Starter(Protocol):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from observant_host.telemetry.finished import Choosy, Meter
+from observant_host.telemetry.finished import Choosy, Meter, Repetitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from observant_host.telemetry.finished import Finished, Measured, Sink
+    from observant_host.telemetry.finished import Finished, Measured, OneOfMany, Sink
     from observant_host.telemetry.vocabulary import Fact
+
+T = TypeVar("T")
 
 FIRST_WAIT_S: Final = 1.0
 LONGEST_WAIT_S: Final = 60.0
@@ -51,21 +53,13 @@ class Guarded:
     def meter(self, kind: type[Fact]) -> Callable[[Measured], None] | None:
         """The sink's own, guarded as `emit` is."""
         inner = self._sink.meter(kind) if isinstance(self._sink, Meter) else None
-        if inner is None:
-            return None
+        return None if inner is None else self._guarded(inner)
 
-        def guarded(done: Measured) -> None:
-            if self._wait and self._resting():
-                return
-            try:
-                inner(done)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the caller's work goes on
-                self._failed(error)
-            else:
-                if self._wait:
-                    self._is_back()
-
-        return guarded
+    def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None] | None:
+        """The sink's own, guarded as `emit` is."""
+        sink = self._sink
+        inner = sink.alike(call, request) if isinstance(sink, Repetitive) else None
+        return None if inner is None else self._guarded(inner)
 
     def emit(self, done: Finished) -> None:
         if self._wait and self._resting():
@@ -77,6 +71,20 @@ class Guarded:
         else:
             if self._wait:
                 self._is_back()
+
+    def _guarded(self, inner: Callable[[T], None]) -> Callable[[T], None]:
+        def guarded(done: T) -> None:
+            if self._wait and self._resting():
+                return
+            try:
+                inner(done)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the caller's work goes on
+                self._failed(error)
+            else:
+                if self._wait:
+                    self._is_back()
+
+        return guarded
 
     def _resting(self) -> bool:
         resting = self._monotonic() < self._until

@@ -24,7 +24,7 @@ from observant_host.telemetry.scrape import ScrapeCollector, SelfReport
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from observant_host.telemetry.finished import Finished, Measured
+    from observant_host.telemetry.finished import Finished, Measured, OneOfMany
 
 _NS: Final = 1e-9
 _KNOWN_ERRORS: Final = frozenset(ERROR_TYPES)
@@ -82,6 +82,13 @@ class MetricSink:
     def meter(self, kind: type[v.Fact]) -> Callable[[Measured], None] | None:
         """What is on the path of every call is measured as it stands; see `Meter`."""
         return self._meters.get(kind)
+
+    def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None] | None:
+        """Their series, found once for all that are like these; see `Repetitive`."""
+        routed, sent = call.fact, request.fact
+        if not isinstance(routed, v.RoutedCall) or not isinstance(sent, v.Request):
+            return None
+        return self._calls.alike(routed, sent)
 
     def emit(self, done: Finished) -> None:
         if (meter := self._meters.get(type(done.fact))) is not None:

@@ -125,16 +125,27 @@ class Operation:
         self.outcome = outcome
         self.error_type = error_type
 
+    def began(
+        self, context: TraceContext, handle: object | None, *, start_ns: int, began_ns: int
+    ) -> Operation:
+        """It began before it was entered: it has its identity, and its time runs (`began_ns` by
+        `time.perf_counter_ns`)."""
+        self.context, self.handle = context, handle
+        self.start_ns, self._began = start_ns, began_ns
+        return self
+
     def __enter__(self) -> Operation:
         telemetry, given = self._telemetry, self.given
         self._outer = outer = ambient.get()
+        self._token = ambient.set(self)
+        if self.context is not _NOT_ENTERED:
+            return self
         if self.parent is None:
             self.parent = outer.context if outer is not None else telemetry.embedding()
         if type(given) is Request and given.attempt > 1 and outer is not None:
             self.links += outer.retried(given)
         self.start_ns = telemetry.wall_ns()
         self.context, self.handle = telemetry.start(given, self.parent, self.links, self.start_ns)
-        self._token = ambient.set(self)
         self._began = perf_counter_ns()
         return self
 

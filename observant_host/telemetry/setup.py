@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from observant_host.telemetry.facade import Telemetry
+from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from observant_host.config import TelemetrySettings
     from observant_host.telemetry.audit import Audit
     from observant_host.telemetry.export import Export
-    from observant_host.telemetry.finished import Finished, Sink, Starter
+    from observant_host.telemetry.finished import Finished, OneOfMany, Sink, Starter
     from observant_host.telemetry.guard import Guarded
     from observant_host.telemetry.log_lines import StderrLines
     from observant_host.telemetry.logs import LogSink
@@ -269,6 +270,14 @@ class _Capture:
 
     def emit(self, done: Finished) -> None:
         self.all.append(done)
+
+    def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None] | None:
+        """As they would have come one by one."""
+
+        def emit(done: OneOfMany) -> None:
+            self.all += pair_of(done, call, request)
+
+        return emit
 
 
 def silent() -> Telemetry:

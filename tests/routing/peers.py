@@ -57,6 +57,9 @@ class ScriptedPeer:
         self.routable = False
         self.status = PeerStatus(PeerState.BACKOFF, 0, cause, "", detail)
 
+    def ordinary(self, _kept: object, _call: object) -> None:
+        """Its calls are looked at one by one."""
+
     async def wake(self, expires: float) -> bool:
         self.waited_until = expires
         self.routable = self.comes_back
