@@ -33,8 +33,9 @@ CALL: Final = "observant_host.call"
 DECISIONS: Final = frozenset(
     rule.span for rule in RULES.values() if rule.stream == "decisions" and rule.span
 )
+_NAMES: Final = DECISIONS | {CALL}
 _NAMED: Final = re.compile(
-    b'"(?:' + b"|".join(re.escape(name).encode() for name in (CALL, *sorted(DECISIONS))) + b')"'
+    b'"(?:' + b"|".join(re.escape(name).encode() for name in sorted(_NAMES)) + b')"'
 ).search
 _PEER: Final = "observant_host.peer.name"
 _OUTCOME: Final = "observant_host.outcome"
@@ -263,15 +264,12 @@ def _changed(row: tuple[Any, ...], now: files.Found | None) -> bool:
 def _wanted(line: bytes) -> list[RecordedSpan] | None:
     """Spans of a line that the index keeps; None where the line cannot be read.
 
-    Most lines are requests of ours, which no incident needs: they are not decoded.
+    Most spans are requests of ours, which no incident needs: they are not decoded.
     """
     if _NAMED(line) is None:
         text = line.strip()
         return [] if not text or text.endswith(b"}") else None
-    spans = spans_or_none(line, _FEW)
-    if spans is None:
-        return None
-    return [span for span in spans if span.name == CALL or span.name in DECISIONS]
+    return spans_or_none(line, _FEW, _NAMES)
 
 
 def _key(span: RecordedSpan) -> int:

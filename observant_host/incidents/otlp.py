@@ -66,7 +66,7 @@ class _Span(msgspec.Struct, rename="camel"):
     parent_span_id: str = ""
     start_time_unix_nano: int | str = 0
     end_time_unix_nano: int | str = 0
-    attributes: list[_Pair] = []
+    attributes: msgspec.Raw = msgspec.Raw(b"[]")  # most spans of a line are not asked for
     events: list[_Event] = []
     links: list[_Link] = []
     status: _Status = msgspec.field(default_factory=_Status)
@@ -95,6 +95,7 @@ class _Request(_Batches, rename="camel"):
 
 
 _decoder: Final = msgspec.json.Decoder(_Request)
+_pairs: Final = msgspec.json.Decoder(list[_Pair]).decode
 _RESOURCE: Final = frozenset({"service.instance.id", "host.name", "service.version"})
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 
@@ -104,27 +105,31 @@ def spans_of_line(line: bytes) -> Iterator[RecordedSpan]:
     yield from spans_or_none(line) or ()
 
 
-def spans_or_none(line: bytes, few: Few | None = None) -> list[RecordedSpan] | None:
+def spans_or_none(
+    line: bytes, few: Few | None = None, names: frozenset[str] | None = None
+) -> list[RecordedSpan] | None:
     """Every span of one request; None where the line is torn or no such request.
 
     few: of spans of these names only these attributes are wanted (most of the work is theirs).
+    names: only spans of these are.
     """
     try:
         request = _decoder.decode(line)
         found = (*request.resource_spans, *request.batches)
         nested = (*request.trace.resource_spans, *request.trace.batches)
-        return [span for part in (*found, *nested) for span in _spans(part, few or {})]
+        return [span for part in (*found, *nested) for span in _spans(part, few or {}, names)]
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 
-def _spans(part: _ResourceSpans, few: Few) -> Iterator[RecordedSpan]:
+def _spans(part: _ResourceSpans, few: Few, names: frozenset[str] | None) -> Iterator[RecordedSpan]:
     resource = _plain(part.resource.attributes, _RESOURCE)
     instance = str(resource.get("service.instance.id") or resource.get("host.name") or "")
     version = str(resource.get("service.version", ""))
     for scope in part.scope_spans:
         for span in scope.spans:
-            yield _recorded(span, instance, version, few.get(span.name))
+            if names is None or span.name in names:
+                yield _recorded(span, instance, version, few.get(span.name))
 
 
 def _recorded(
@@ -137,7 +142,7 @@ def _recorded(
         name=span.name,
         start_ns=int(span.start_time_unix_nano),
         end_ns=int(span.end_time_unix_nano),
-        attributes=_plain(span.attributes, wanted),
+        attributes=_plain(_pairs(span.attributes), wanted),
         events=tuple((event.name, _plain(event.attributes)) for event in span.events),
         links=tuple(
             (_hex(li.trace_id, 16), _hex(li.span_id, 8), _plain(li.attributes)) for li in span.links

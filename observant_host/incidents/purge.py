@@ -102,17 +102,16 @@ def _purge_file(
 
 
 def _counted(raw: IO[bytes], found: files.Found, wanted: Wanted) -> tuple[int, int, int]:
-    """(lines that stay, spans that go, lines that cannot be read)"""
+    """(lines of which something stays, spans that go, lines that cannot be read)"""
     kept = spans = unreadable = 0
     try:
         for line in _text(raw, found):
-            match _goes(line, wanted):
-                case None:
-                    unreadable += 1
-                case 0:
-                    kept += 1
-                case number:
-                    spans += number
+            left = _left(line, wanted)
+            if left is None:
+                unreadable += 1
+            else:
+                kept += bool(left.data)
+                spans += left.gone
     except files.BROKEN:
         unreadable += 1
     return kept, spans, unreadable
@@ -142,8 +141,8 @@ def _copy(raw: IO[bytes], found: files.Found, wanted: Wanted, plain: IO[bytes]) 
     out: Any = gzip.GzipFile("", "wb", 6, plain) if found.zipped else plain
     try:
         for line in _text(raw, found):
-            if _goes(line, wanted) == 0:
-                out.write(line)
+            if (left := _left(line, wanted)) is not None:
+                out.write(left.data)
     except EOFError:
         pass  # cut off: what was left of it is copied
     finally:
@@ -158,17 +157,35 @@ def _text(raw: IO[bytes], found: files.Found) -> Iterator[bytes]:
         yield line.data
 
 
-def _goes(line: bytes, wanted: Wanted) -> int | None:
-    """How many spans of a line go (all of it or nothing: the recorder writes one span a line);
-    None where it cannot be read."""
+class _Left(msgspec.Struct, frozen=True):
+    """What is left of a line, and how many spans go from it."""
+
+    data: bytes
+    gone: int = 0
+
+
+def _left(line: bytes, wanted: Wanted) -> _Left | None:
+    """None where the line cannot be read."""
     if not line.endswith(b"\n"):
         return None
     if wanted.server is not None and wanted.server.encode() not in line:
-        return 0
+        return _Left(line)
     spans = spans_or_none(line)
     if spans is None:
         return None
-    return len(spans) if spans and all(map(wanted.has, spans)) else 0
+    going = list(map(wanted.has, spans))
+    if not any(going):
+        return _Left(line)
+    return _Left(b"" if all(going) else _without(line, going), sum(going))
+
+
+def _without(line: bytes, going: list[bool]) -> bytes:
+    """The line without those of its spans."""
+    request, goes = msgspec.json.decode(line), iter(going)
+    for part in request["resourceSpans"]:
+        for scope in part["scopeSpans"]:
+            scope["spans"] = [span for span in scope["spans"] if not next(goes)]
+    return msgspec.json.encode(request) + b"\n"
 
 
 def _next_name(path: Path) -> Path:

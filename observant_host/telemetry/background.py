@@ -49,6 +49,7 @@ class Background(Generic[T]):
         self._urgent: deque[T] = deque()
         self._wake = threading.Event()
         self._hurry = threading.Event()
+        self._told = False  # that something is there; the thread forgets it before it looks
         self._closing = False
         self._flushes = 0  # counted by who asks
         self._flushed = 0  # counted by the thread
@@ -64,8 +65,10 @@ class Background(Generic[T]):
         """From any thread. After close, items are ignored."""
         if self._closing:
             return
-        (self._urgent if urgent else self._queue).append(item)
-        self._nudge(urgent=urgent or len(self._queue) >= self._enough)
+        queue = self._queue
+        (self._urgent if urgent else queue).append(item)
+        if urgent or not self._told or len(queue) >= self._enough:
+            self._nudge(urgent=urgent or len(queue) >= self._enough)
 
     async def flush(self) -> None:
         """Until everything put before this is worked on, as far as it can be."""
@@ -91,6 +94,7 @@ class Background(Generic[T]):
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                     self._thread.start()
+        self._told = True
         if urgent and not self._hurry.is_set():
             self._hurry.set()
         if not self._wake.is_set():
@@ -101,6 +105,7 @@ class Background(Generic[T]):
         while True:
             self._wake.wait(again)
             self._wake.clear()
+            self._told = False
             pressing = self._urgent or self._closing or self._flushes != self._flushed
             if self._queue and not pressing:
                 self._hurry.wait(self._delay_s)

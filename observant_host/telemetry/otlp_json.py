@@ -14,31 +14,39 @@ import msgspec
 
 from observant_host.telemetry.rules import STRINGS, events_of, is_error, link_attributes
 from observant_host.telemetry.shapes import Shapes, fields_of, repeating_attributes
+from observant_host.telemetry.vocabulary import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from observant_host.telemetry.finished import Finished
+    from observant_host.telemetry.finished import Finished, OneOfMany
     from observant_host.telemetry.masking import Cleaner
     from observant_host.telemetry.propagation import Link
     from observant_host.telemetry.rules import SpanEvent, Value
+    from observant_host.telemetry.vocabulary import Fact
 
 EVENT_TEXT: Final = 2048
 """Characters of one text in an event: an excerpt of a reply, a tail of stderr."""
 
 _KINDS: Final = {"internal": b"1", "server": b"2", "client": b"3"}
 
+_ROOT: Final = b'{"traceId":"%b","spanId":"%b"'
+_PARENT: Final = b',"parentSpanId":"%016x"'
+_CHILD: Final = b'{"traceId":"%b","spanId":"%016x","parentSpanId":"%b"'
+"""How spans of a pair begin: ids that both have are written once, as text."""
+_ITS_ID: Final = 7_310_578_961_843_127_543
+"""Stands for a request's id while its form is made."""
+
 _json: Final = msgspec.json.Encoder().encode
 
 
 class _Pieces(msgspec.Struct, frozen=True):
-    """What spans of one shape have in common, encoded: name and kind up to the first time,
-    attributes, and the status with what closes the line. `own`: field, encoded key with the comma
-    before it, and whether it is told as text, of what is each span's own. `eventful`: its fact
-    tells of events."""
+    """What spans of one shape have in common, encoded: from the flags to the attributes that
+    repeat, a form to be filled with flags and times, and the status with what closes the span.
+    `own`: field, encoded key with the comma before it, and whether it is told as text, of what is
+    each span's own. `eventful`: its fact tells of events."""
 
-    named: bytes
-    attributes: bytes
+    begun: bytes
     own: tuple[tuple[str, bytes, bool], ...]
     eventful: bool
     end: bytes
@@ -63,25 +71,83 @@ class OtlpJson:
 
     def line(self, done: Finished) -> bytes:
         """One complete request with one span, and its newline."""
-        context, parent = done.context, done.parent
+        return self.line_of((self.span(done),))
+
+    def line_of(self, spans: Sequence[bytes]) -> bytes:
+        """One complete request with these encoded spans, and its newline."""
+        return b"%b%b]}]}]}\n" % (self._head, b",".join(spans))
+
+    def span(self, done: Finished) -> bytes:
+        """One span, to go into a request."""
+        context, parent, start = done.context, done.parent, done.start_ns
         shape = self._shapes.of(done)
         parts = [
-            self._head,
             b'{"traceId":"%032x","spanId":"%016x"' % (context.trace_id, context.span_id)
             if parent is None
             else b'{"traceId":"%032x","spanId":"%016x","parentSpanId":"%016x"'
             % (context.trace_id, context.span_id, parent.span_id),
+            shape.begun % (context.sampled, start, start + done.duration_ns),
         ]
+        self._add_own(parts, shape, done.fact)
+        if done.links:
+            parts.append(b"," + self._attributes(link_attributes(done.links)))
+        parts.append(b"]")
         if context.tracestate:
             parts.append(b',"traceState":' + _json(context.tracestate))
-        parts += (
-            b',"flags":1' if context.sampled else b',"flags":0',
-            shape.named,
-            b'%d","endTimeUnixNano":"%d","attributes":['
-            % (done.start_ns, done.start_ns + done.duration_ns),
-            shape.attributes,
-        )
-        fact = done.fact
+        if done.events or shape.eventful:
+            events = (*done.events, *events_of(done.fact, start))
+            parts.append(b',"events":[' + b",".join(map(self._event, events)) + b"]")
+        if done.links:
+            parts.append(b',"links":[' + b",".join(map(self._link, done.links)) + b"]")
+        parts.append(shape.end)
+        return b"".join(parts)
+
+    def pair(self, call: Finished, request: Finished) -> Callable[[OneOfMany], bytes]:
+        """What encodes calls, each after its request, that differ from these two in numbers only:
+        what `span` would give of both, by filling one form. Not for what has a trace state."""
+        version, root, child = -1, b"", b""
+
+        def encoded(done: OneOfMany) -> bytes:
+            nonlocal version, root, child
+            if version != self._cleaner.version:
+                version = self._cleaner.version
+                root, child = self._forms(call, request)
+            outer, inner, parent, began = done.outer, done.context, done.parent, done.start_ns
+            trace_id, span_id, sent = (
+                b"%032x" % outer.trace_id,
+                b"%016x" % outer.span_id,
+                began + done.lead_ns,
+            )
+            ended, sampled = began + done.duration_ns, outer.sampled
+            if parent is None:
+                return root % (
+                    *(trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns),
+                    *(done.id, trace_id, span_id, sampled, began, ended),
+                )
+            return child % (
+                *(trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns),
+                *(done.id, trace_id, span_id, parent.span_id, sampled, began, ended),
+            )
+
+        return encoded
+
+    def _forms(self, call: Finished, request: Finished) -> tuple[bytes, bytes]:
+        """Both spans, where the call has no parent, and where it has one."""
+        sent = self._form(request, _CHILD)
+        root, child = self._form(call, _ROOT), self._form(call, _ROOT + _PARENT)
+        return b"%b,%b" % (sent, root), b"%b,%b" % (sent, child)
+
+    def _form(self, done: Finished, ids: bytes) -> bytes:
+        """One span, but for its numbers."""
+        shape, fact = self._pieces(done), done.fact
+        own: list[bytes] = []
+        if isinstance(fact, Request):
+            fact = msgspec.structs.replace(fact, request_id=_ITS_ID)
+        self._add_own(own, shape, fact)
+        filled = _escaped(b"".join(own)).replace(b"%d" % _ITS_ID, b"%d")
+        return ids + shape.begun + filled + b"]" + shape.end
+
+    def _add_own(self, parts: list[bytes], shape: _Pieces, fact: Fact) -> None:
         for field, head, is_text in shape.own:
             value = getattr(fact, field)
             if type(value) is int:  # an id, a pid
@@ -92,34 +158,25 @@ class OtlpJson:
                 )
             elif value is not None and value != "":
                 parts.append(head + self._typed(value) + b"}")
-        if done.links:
-            parts.append(b"," + self._attributes(link_attributes(done.links)))
-        parts.append(b"]")
-        if done.events or shape.eventful:
-            events = (*done.events, *events_of(fact, done.start_ns))
-            parts.append(b',"events":[' + b",".join(map(self._event, events)) + b"]")
-        if done.links:
-            parts.append(b',"links":[' + b",".join(map(self._link, done.links)) + b"]")
-        parts.append(shape.end)
-        return b"".join(parts)
 
     def _pieces(self, done: Finished) -> _Pieces:
         error = is_error(done.fact, done.outcome)
         fields = fields_of(type(done.fact))
+        name = _escaped(_json(self._cleaner.text(done.name)))
         return _Pieces(
-            named=b"".join(
+            begun=b"".join(
                 (
-                    b',"name":',
-                    _json(self._cleaner.text(done.name)),
+                    b',"flags":%d,"name":',
+                    name,
                     b',"kind":',
                     _KINDS[done.rule.kind],
-                    b',"startTimeUnixNano":"',
+                    b',"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[',
+                    _escaped(self._attributes(repeating_attributes(done))),
                 )
             ),
-            attributes=self._attributes(repeating_attributes(done)),
             own=tuple((field, b"," + self._key(key), key in STRINGS) for field, key in fields.once),
             eventful=fields.eventful,
-            end=(b',"status":{"code":2}' if error else b"") + b"}]}]}]}\n",
+            end=b',"status":{"code":2}}' if error else b"}",
         )
 
     def _attributes(self, attributes: Mapping[str, Value], limit: int | None = None) -> bytes:
@@ -170,6 +227,11 @@ class OtlpJson:
             link.context.span_id,
             self._attributes({"observant_host.link.type": link.type}),
         )
+
+
+def _escaped(text: bytes) -> bytes:
+    """As part of a form."""
+    return text.replace(b"%", b"%%")
 
 
 MAX_KEYS: Final = 1024

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from observant_host.telemetry.background import Background
+from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.guard import FIRST_WAIT_S, LONGEST_WAIT_S
 from observant_host.telemetry.rules import RULES
 from observant_host.telemetry.stream_files import StreamFiles
@@ -23,15 +24,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from observant_host.config import TelemetrySettings
-    from observant_host.telemetry.finished import Finished
+    from observant_host.telemetry.finished import Finished, OneOfMany
     from observant_host.telemetry.otlp_json import OtlpJson
     from observant_host.telemetry.vocabulary import Fact
 
+    _Encoded = tuple["Stream", bytes, int]
+    """Where it goes, encoded spans, and how many these are."""
+
 TRACES_WAITING: Final = 8192
-"""Spans of traffic waiting for the thread: a second of the fastest host, below 16 MiB."""
+"""Calls (or spans that came alone) waiting for the thread: half a second of the fastest host, below
+20 MiB."""
+BATCH: Final = 1024
+"""Of these written at once: a millisecond's work, and 2 MiB."""
+LINE: Final = 64
+"""Of these on one line, below 150 KiB: who is written once a line, and whoever looks for one span
+decodes all of its line."""
 DECISIONS_KEPT: Final = 10_000
 """Decisions kept in memory while the disk takes none: hours of a very unlucky fleet, 10 MiB."""
-LINES_KEPT: Final = {"decisions": DECISIONS_KEPT, "traces": 2048, "audit": DECISIONS_KEPT}
+KEPT: Final = {"decisions": DECISIONS_KEPT, "traces": 4096, "audit": DECISIONS_KEPT}
+"""Spans (of the audit: lines) kept meanwhile."""
 
 
 class Recorder:
@@ -64,8 +75,8 @@ class Recorder:
         self._decisions = Stream("decisions", decisions, monotonic)
         self._traces = Stream("traces", traces, monotonic)
         self._streams = {"decisions": self._decisions, "traces": self._traces}
-        self._thread: Background[tuple[Stream, bytes]] = Background(
-            "observant-host record", self._work
+        self._thread: Background[_Encoded] = Background(
+            "observant-host record", self._work, batch=BATCH
         )
         self._rotating = False
 
@@ -98,11 +109,26 @@ class Recorder:
             stream.lost += 1
             return
         try:
-            line = self._encoder.line(done)
+            encoded = self._encoder.span(done)
         except Exception:  # noqa: BLE001 - one span that cannot be encoded must not end the record
             stream.lost += 1
             return
-        self._thread.put((stream, line), urgent=urgent)
+        self._thread.put((stream, encoded, 1), urgent=urgent)
+
+    def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None]:
+        """Both spans by one form; see `Repetitive`."""
+        encoded, stream, thread = self._encoder.pair(call, request), self._traces, self._thread
+
+        def keep(done: OneOfMany) -> None:
+            if thread.waiting >= TRACES_WAITING:
+                stream.lost += 2
+            elif done.outer.tracestate:
+                for one in pair_of(done, call, request):
+                    self.emit(one)
+            else:
+                thread.put((stream, encoded(done), 2))
+
+        return keep
 
     def rotate(self) -> None:
         """With the next flush, finish the files that are being written: others may change them."""
@@ -116,9 +142,16 @@ class Recorder:
         for stream in self._streams.values():
             stream.close()
 
-    def _work(self, items: list[tuple[Stream, bytes]]) -> float | None:
-        for stream, line in items:
-            stream.keep(line)
+    def _work(self, items: list[_Encoded]) -> float | None:
+        """Decisions on a line each, traffic on few."""
+        traffic = [one for one in items if one[0] is self._traces]
+        for stream, span, _ in items if len(traffic) < len(items) else ():
+            if stream is not self._traces:
+                stream.keep(self._encoder.line_of((span,)))
+        for start in range(0, len(traffic), LINE):
+            part = traffic[start : start + LINE]
+            line = self._encoder.line_of([spans for _, spans, _ in part])
+            self._traces.keep(line, sum([count for _, _, count in part]))
         waits = [stream.write() for stream in self._streams.values()]
         if self._rotating:
             self._rotating = False
@@ -128,16 +161,18 @@ class Recorder:
 
 
 class Stream:
-    """Lines on their way to the files, kept and retried while the disk refuses them."""
+    """Lines on their way to the files, kept and retried while the disk refuses them. `lost` and
+    what is kept are counted by spans."""
 
     def __init__(self, name: str, files: StreamFiles, monotonic: Callable[[], float]) -> None:
         self.files = files
         self.lost = 0
         self.trouble = ""
         self._durable = name != "traces"
-        self._limit = LINES_KEPT[name]
+        self._limit = KEPT[name]
         self._monotonic = monotonic
         self._lines: list[bytes] = []
+        self._kept = 0
         self._wait = 0.0
         self._until = 0.0
 
@@ -145,16 +180,17 @@ class Stream:
     def up(self) -> bool:
         return not self._wait
 
-    def keep(self, line: bytes) -> None:
-        if len(self._lines) >= self._limit:
-            self.lost += 1
+    def keep(self, line: bytes, spans: int = 1) -> None:
+        if self._kept + spans > self._limit:
+            self.lost += spans
             return
+        self._kept += spans
         self._lines.append(line)
 
     def close(self) -> None:
         """What the disk did not take until now is lost."""
-        self.lost += len(self._lines)
-        self._lines = []
+        self.lost += self._kept
+        self._lines, self._kept = [], 0
         self.files.close()
 
     def write(self) -> float | None:
@@ -171,7 +207,7 @@ class Stream:
             self._wait = min(LONGEST_WAIT_S, self._wait * 2) or FIRST_WAIT_S
             self._until = self._monotonic() + self._wait
             return self._wait
-        self._lines = []
+        self._lines, self._kept = [], 0
         self._wait = 0.0
         self.trouble = ""
         return None

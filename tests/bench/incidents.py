@@ -18,6 +18,7 @@ from observant_host.telemetry.finished import Finished
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.otlp_json import OtlpJson
 from observant_host.telemetry.propagation import TraceContext, new_span_id, new_trace_id
+from observant_host.telemetry.recorder import LINE
 from observant_host.telemetry.vocabulary import (
     EraDecide,
     EraDropped,
@@ -97,18 +98,23 @@ def write(folder: Path, spans: int) -> int:
         context = TraceContext(new_trace_id(), new_span_id())
         now = START + number * SECOND // 50
         done = Finished(fact, context, outcome=outcome, start_ns=now, duration_ns=1_000_000)
-        waiting[stream].append(encoder.line(done))
+        waiting[stream].append(encoder.span(done))
         if len(waiting[stream]) == SEGMENT:
-            size += _segment(folder / stream, number, waiting[stream], packed=True)
+            size += _segment(folder / stream, number, waiting[stream], encoder, packed=True)
     return size + sum(
-        _segment(folder / stream, number, rest, packed=False) for stream, rest in waiting.items()
+        _segment(folder / stream, number, rest, encoder, packed=False)
+        for stream, rest in waiting.items()
     )
 
 
-def _segment(folder: Path, number: int, lines: list[bytes], *, packed: bool) -> int:
+def _segment(
+    folder: Path, number: int, spans: list[bytes], encoder: OtlpJson, *, packed: bool
+) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    data = b"".join(lines)
-    lines.clear()
+    each = LINE if folder.name == "traces" else 1
+    parts = [spans[start : start + each] for start in range(0, len(spans), each)]
+    data = b"".join(map(encoder.line_of, parts))
+    spans.clear()
     name = f"20251009T000000.{number:09d}Z-1.jsonl"
     path = folder / (name + ".gz" if packed else name)
     path.write_bytes(gzip.compress(data, 6) if packed else data)

@@ -10,6 +10,7 @@ import pytest
 
 from observant_host.config import TelemetrySettings
 from observant_host.incidents.answer import INDEX_NAME, Question, Sources, incidents
+from observant_host.incidents.otlp import spans_of_line
 from observant_host.incidents.purge import Purged, Wanted, purge
 from observant_host.incidents.record import read_timeline
 from observant_host.telemetry import setup
@@ -41,10 +42,12 @@ async def written(folder: Path, *peers: str) -> None:
     await telemetry.close()
 
 
-def lines(folder: Path) -> int:
-    plain = sum(len(path.read_bytes().splitlines()) for path in folder.rglob("*.jsonl"))
-    packed = (gzip.decompress(path.read_bytes()) for path in folder.rglob("*.jsonl.gz"))
-    return plain + sum(len(text.splitlines()) for text in packed)
+def spans(folder: Path) -> int:
+    plain = [path.read_bytes() for path in folder.rglob("*.jsonl")]
+    packed = [gzip.decompress(path.read_bytes()) for path in folder.rglob("*.jsonl.gz")]
+    return sum(
+        len(list(spans_of_line(line))) for text in plain + packed for line in text.splitlines()
+    )
 
 
 async def test_all_about_one_server_goes_from_both_streams(tmp_path: Path) -> None:
@@ -52,11 +55,11 @@ async def test_all_about_one_server_goes_from_both_streams(tmp_path: Path) -> No
     (packed,) = (tmp_path / "traces").glob("*.jsonl")
     packed.with_name(packed.name + ".gz").write_bytes(gzip.compress(packed.read_bytes()))
     packed.unlink()
-    before = lines(tmp_path)
+    before = spans(tmp_path)
     gone = purge(tmp_path, Wanted(server="a"))
     assert (gone.spans, gone.files, gone.held, gone.unreadable) == (4, 2, 0, 0)
     assert gone.freed_bytes > 0
-    assert lines(tmp_path) == before - 4
+    assert spans(tmp_path) == before - 4
     assert told_of(tmp_path) == ["b", "-"]
     for path in tmp_path.rglob("*.jsonl*"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -19,7 +19,7 @@ from tests.incidents.test_week import EXPECTED, WEEK, by_name, classes
 from tests.incidents.week import SECOND, lines_of, record_week
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from observant_host.incidents.otlp import RecordedSpan
@@ -33,7 +33,7 @@ class StandIn:
     def __init__(self, lines: list[bytes]) -> None:
         self.lines: defaultdict[str, list[bytes]] = defaultdict(list)
         self.spans: list[RecordedSpan] = []
-        for line in lines:
+        for line in (one for each in lines for one in _one_by_one(each)):
             (span,) = spans_of_line(line)
             self.lines[span.trace_id].append(line)
             self.spans.append(span)
@@ -86,6 +86,15 @@ def _found(span: RecordedSpan) -> dict[str, Any]:
             {"key": key, "value": {"stringValue": value}} for key, value in attributes.items()
         ],
     }
+
+
+def _one_by_one(line: bytes) -> Iterator[bytes]:
+    """A line for each of its spans."""
+    (part,) = json.loads(line)["resourceSpans"]
+    (scope,) = part["scopeSpans"]
+    for span in scope["spans"]:
+        alone = {**part, "scopeSpans": [{**scope, "spans": [span]}]}
+        yield json.dumps({"resourceSpans": [alone]}).encode()
 
 
 def _batches(line: bytes) -> list[dict[str, Any]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from observant_host.telemetry import vocabulary as v
+from observant_host.telemetry.propagation import TraceContext
 
 EVIDENCE = {
     "step": "discover",
@@ -154,3 +157,16 @@ def every_kind() -> set[type[v.Fact]]:
         for kind in vars(v).values()
         if isinstance(kind, type) and issubclass(kind, v.Fact) and kind is not v.Fact
     } - {v.PeerLevel, v.HostLevel}
+
+
+class Ended(msgspec.Struct):
+    """A call that ended well after one request; see `telemetry.finished.OneOfMany`."""
+
+    id: int
+    outer: TraceContext
+    context: TraceContext
+    parent: TraceContext | None = None
+    start_ns: int = 1_700_000_000_000_000_000
+    duration_ns: int = 5_000
+    lead_ns: int = 1_000
+    inner_ns: int = 3_000

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from google.protobuf import json_format
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.resources import Resource
@@ -16,12 +18,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from observant_host.telemetry.facade import Finished, Link, Telemetry, TraceContext
+from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.otlp_json import OtlpJson
 from observant_host.telemetry.rules import RULES, SpanEvent
 from observant_host.telemetry.spans import SpanSink
 from observant_host.telemetry.vocabulary import Fact, HostLifecycle, Request, RoutedCall
-from tests.telemetry.facts import ALL, OPERATIONS
+from tests.telemetry.facts import ALL, OPERATIONS, Ended
 
 RESOURCE = {"service.name": "observant-host", "process.pid": 7, "ok": True}
 
@@ -160,3 +163,48 @@ def test_a_number_that_is_none_is_written_as_the_format_wants() -> None:
     told = Request(peer="a", method="tools/call", era="modern", deadline_ms=float("nan"))
     line = encoder().line(Finished(told, TraceContext(1, 2)))
     assert attributes(line)["observant_host.request.deadline_ms"] == {"doubleValue": "NaN"}
+
+
+CALL = RoutedCall(
+    name="100 %s hunter22",
+    method="tools/call",
+    peer="%d",
+    local_name='"%',
+    attempts=1,
+    era="modern",
+)
+SENT = Request(
+    peer="%d", method="tools/call", era="modern", target='"%', purpose="call", deadline_ms=1.5
+)
+SAMPLES = Finished(CALL, TraceContext(1, 1)), Finished(SENT, TraceContext(1, 1))
+
+
+@given(
+    number=st.integers(0, 2**53),
+    ids=st.tuples(*[st.integers(1, 2**64 - 1)] * 4),
+    sampled=st.booleans(),
+    child=st.booleans(),
+)
+def test_a_call_and_its_request_by_one_form_are_what_they_are_one_by_one(
+    number: int, ids: tuple[int, ...], sampled: bool, child: bool
+) -> None:
+    encode = encoder()
+    trace_id = ids[0] << 64 | ids[1]
+    done = Ended(
+        number,
+        TraceContext(trace_id, ids[2], sampled),
+        TraceContext(trace_id, ids[3], sampled),
+        parent=TraceContext(trace_id, ids[1]) if child else None,
+    )
+    alone = [encode.span(one) for one in pair_of(done, *SAMPLES)]
+    assert encode.pair(*SAMPLES)(done) == b",".join(alone)
+    assert len(parsed(encode.line_of(alone)).resource_spans[0].scope_spans[0].spans) == 2
+
+
+def test_a_secret_learnt_later_is_in_no_form() -> None:
+    masker = Masker()
+    encode = OtlpJson(RESOURCE, version="0.1", cleaner=Cleaner(masker)).pair(*SAMPLES)
+    done = Ended(1, TraceContext(1, 2), TraceContext(1, 3))
+    assert b"hunter22" in encode(done)
+    masker.learn(["hunter22"])
+    assert b"hunter22" not in encode(done)

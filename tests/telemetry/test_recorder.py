@@ -18,19 +18,20 @@ from blockbuster import blockbuster_ctx
 
 from observant_host.config import TelemetrySettings
 from observant_host.telemetry import stream_files
-from observant_host.telemetry.facade import Telemetry
+from observant_host.telemetry.facade import Finished, Telemetry, TraceContext
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.otlp_json import OtlpJson
 from observant_host.telemetry.recorder import Recorder
 from observant_host.telemetry.stream_files import StreamFiles
-from observant_host.telemetry.vocabulary import HostLifecycle, Request
-from tests.telemetry.facts import ALL
+from observant_host.telemetry.vocabulary import HostLifecycle, Request, RoutedCall
+from tests.telemetry.facts import ALL, Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+CALL = RoutedCall(name="x", method="tools/call", peer="a", attempts=1, era="modern")
 REQUEST = Request(peer="a", method="tools/call", era="modern", target="x")
 
 
@@ -130,6 +131,17 @@ async def test_a_flood_of_traffic_loses_traffic_and_says_so_but_no_decision(
     assert len(names(tmp_path, "decisions")) == 100
     assert len(names(tmp_path, "traces")) + recorder.lost["traces"] == 10_000
     assert recorder.lost["decisions"] == 0
+
+
+async def test_calls_that_are_told_in_one_go_are_recorded_as_one_by_one(tmp_path: Path) -> None:
+    telemetry, recorder = make(tmp_path)
+    samples = Finished(CALL, TraceContext(1, 1)), Finished(REQUEST, TraceContext(1, 1))
+    keep = recorder.alike(*samples)
+    for number in range(100):
+        state = "a=b" if number % 10 == 0 else ""
+        keep(Ended(number, TraceContext(1, 2, tracestate=state), TraceContext(1, 3)))
+    await telemetry.close()
+    assert names(tmp_path, "traces") == ["tools/call x", "observant_host.call"] * 100
 
 
 async def test_closing_twice_and_telling_after_closing_break_nothing(tmp_path: Path) -> None:
