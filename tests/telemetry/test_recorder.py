@@ -315,7 +315,7 @@ def test_what_was_written_is_not_written_again_where_there_is_no_room_to_compres
 ) -> None:
     stream = files(tmp_path)
     with monkeypatch.context() as full:
-        full.setattr(stream_files.shutil, "copyfileobj", no_space)
+        full.setattr(stream_files, "_zip", no_space)
         for _ in range(10):
             stream.append([LINE], durable=False)
     left = sorted(tmp_path.iterdir())
