@@ -12,17 +12,18 @@ is one that changed. Both give the same names; a test walks random histories bot
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from observant_host.config import CollisionPolicy
+from observant_host.decisions.layers import layered
 from observant_host.decisions.names import Claim, Grant, NameChange, in_grace, is_reserved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 _NOBODY: Final[tuple[str, ...]] = ()
 
@@ -34,9 +35,9 @@ class Assigned(msgspec.Struct, frozen=True):
     nobody serves now: their owner does not list them, or gave them up and the grace runs.
 
     The rest is what the next assignment goes on from: `all_listers` of every name, how many servers
-    from the first on were `ready` to be granted names, and, where it `goes_on` from the assignment
-    before, what changed: the names in `touched` have another owner or other listers, the servers
-    in `affected` list one that has another owner, or claim otherwise.
+    from the first on were `ready` to be granted names, the `places` of all, and, where it `goes_on`
+    from the assignment before, what changed: the names in `touched` have another owner or other
+    listers, the servers in `affected` list one that has another owner, or claim otherwise.
     """
 
     granted: Mapping[str, Grant]
@@ -48,6 +49,7 @@ class Assigned(msgspec.Struct, frozen=True):
     claims: tuple[Claim, ...]
     all_listers: Mapping[str, tuple[str, ...]]
     ready: int
+    places: Mapping[str, int]
     touched: frozenset[str] = frozenset()
     affected: frozenset[str] = frozenset()
     goes_on: bool = False
@@ -83,13 +85,24 @@ def assign(
     """
     goes_on = before is not None and _follows(before, claims, granted, policy)
     start = before if before is not None and goes_on else _nothing(claims, granted, policy)
+    ready = _ready(claims, startup_over=startup_over)
     step = _Step(start, tuple(claims), now_s=now_s, grace_s=grace_s, afresh=not goes_on)
+    if goes_on and not step.moved and start.ready == ready and not start.idle:
+        return _unchanged(start)
     step.relist()
-    ready = _ready(step.claims, startup_over=startup_over)
     if policy != "qualified":
         step.review()
         step.grant(ready)
     return step.assigned(ready)
+
+
+def _unchanged(start: Assigned) -> Assigned:
+    """Everybody claims what they claimed, and no time runs."""
+    nothing: frozenset[str] = frozenset()
+    same: Assigned = msgspec.structs.replace(
+        start, changes=(), touched=nothing, affected=nothing, goes_on=True
+    )
+    return same
 
 
 def _follows(
@@ -98,8 +111,13 @@ def _follows(
     return (
         before.granted is granted
         and before.policy == policy
-        and [claim.server for claim in before.claims] == [claim.server for claim in claims]
+        and len(before.claims) == len(claims)
+        and all(old.server == new.server for old, new in _others(before.claims, claims))
     )
+
+
+def _others(old: Sequence[Claim], new: Sequence[Claim]) -> list[tuple[Claim, Claim]]:
+    return [pair for pair in zip(old, new, strict=True) if pair[0] is not pair[1]]
 
 
 def _nothing(
@@ -120,6 +138,7 @@ def _nothing(
         claims=tuple(Claim(claim.server, False, False, None) for claim in claims),
         all_listers={},
         ready=0,
+        places={claim.server: at for at, claim in enumerate(claims)},
     )
 
 
@@ -150,15 +169,11 @@ class _Step:
         self._now = now_s
         self._grace = grace_s
         self._afresh = afresh
-        self._position = {claim.server: number for number, claim in enumerate(claims)}
-        self._servers = frozenset(self._position)
-        self._moved = [
-            (old, new)
-            for old, new in zip(start.claims, claims, strict=True)
-            if old is not new and old != new
-        ]
-        self._listers: dict[str, tuple[str, ...]] = {}
-        self._granted: dict[str, Grant] = {}
+        self._position = start.places
+        self.moved = [(old, new) for old, new in _others(start.claims, claims) if old != new]
+        copied = dict if afresh else layered
+        self._granted: MutableMapping[str, Grant] = copied(start.granted)
+        self._listers: MutableMapping[str, tuple[str, ...]] = copied(start.all_listers)
         self._relisted: set[str] = set()
         self._regranted: set[str] = set()
         self._unsettled: set[str] = set()
@@ -168,25 +183,22 @@ class _Step:
 
     def relist(self) -> None:
         """Bring up to date who lists what."""
-        self._granted = dict(self._start.granted)
-        self._listers = dict(self._start.all_listers)
-        for old, new in self._moved:
+        for old, new in self.moved:
             if old.shown != new.shown:
-                self._relist(new.server, set(old.shown), dict.fromkeys(new.shown))
+                self._relist(new.server, set(old.shown), set(new.shown))
 
-    def _relist(self, server: str, was: set[str], now: Mapping[str, None]) -> None:
-        listers, alone = self._listers, (server,)
-        came = [name for name in now if name not in was]
-        gone = was.difference(now)
+    def _relist(self, server: str, was: set[str], now: set[str]) -> None:
+        listers = self._listers
+        came, gone = now - was, was - now
         for name in gone:
             rest = tuple(other for other in listers.pop(name) if other != server)
             if rest:
                 listers[name] = rest
-        for name in came:
-            several = listers.get(name)
-            listers[name] = alone if several is None else self._with(several, server)
+        met = {name: self._with(listers[name], server) for name in came if name in listers}
+        listers.update(dict.fromkeys(came, (server,)))
+        listers.update(met)
         self._relisted.update(gone, came)
-        self._unsettled.update(gone, self._start.idle.keys() & now.keys())
+        self._unsettled.update(gone, self._start.idle.keys() & now)
 
     def _with(self, servers: tuple[str, ...], server: str) -> tuple[str, ...]:
         place = self._position.__getitem__
@@ -212,15 +224,16 @@ class _Step:
         that wait for their grace to end."""
         if self._afresh:
             return tuple(self._granted)
-        moved = {new.server for _, new in self._moved}
+        moved = {new.server for _, new in self.moved}
         idle = self._start.idle.items()
         found = [n for n, g in idle if g.given_up_at is not None or g.owner in moved]
-        for old, _ in self._moved:
-            found += [n for n in old.shown if self._start.owner(n) == old.server]
+        for old, new in self.moved:
+            gone = set(old.shown).difference(new.shown)
+            found += [n for n in gone if self._start.owner(n) == old.server]
         return found
 
     def _reviewed_grant(self, name: str, grant: Grant) -> Grant | None:
-        if is_reserved(name, self._servers):
+        if is_reserved(name, self._position):
             self._give_up(name, grant, "reserved")
             return None
         if self._is_over(grant):
@@ -269,21 +282,27 @@ class _Step:
 
     def grant(self, ready: int) -> None:
         """Free names, each to the first in config order, once nobody before it can still come."""
+        granted, listers, servers = self._granted, self._listers, self._position
         for claim in self._may_be_first(ready):
-            server, grant = claim.server, Grant(claim.server)
-            for name in claim.shown:
-                if name in self._granted or self._listers[name][0] != server:
-                    continue
-                if not is_reserved(name, self._servers):
-                    self._granted[name] = grant
-                    self._regranted.add(name)
-                    self._fresh.append(self._granted_change(name, server))
+            server = claim.server
+            free = [
+                name
+                for name in claim.shown
+                if name not in granted
+                and listers[name][0] == server
+                and not is_reserved(name, servers)
+            ]
+            granted.update(dict.fromkeys(free, Grant(server)))
+            self._regranted.update(free)
+            self._fresh += [self._granted_change(name, server) for name in free]
 
-    def _may_be_first(self, ready: int) -> Iterator[Claim]:
+    def _may_be_first(self, ready: int) -> Iterable[Claim]:
         """Servers that may be granted a name that they were not before, in config order."""
+        if self._afresh:
+            return self.claims[:ready]
         changed = self._relisted | self._regranted
         first = {self._listers[name][0] for name in changed if name in self._listers}
-        first.update(new.server for _, new in self._moved)
+        first.update(new.server for _, new in self.moved)
         first.update(claim.server for claim in self.claims[self._start.ready : ready])
         return (
             self.claims[at] for at in sorted(map(self._position.__getitem__, first)) if at < ready
@@ -309,6 +328,7 @@ class _Step:
             claims=self.claims,
             all_listers=self._listers,
             ready=ready,
+            places=start.places,
             touched=frozenset() if self._afresh else frozenset(self._relisted | self._regranted),
             affected=self._affected(),
             goes_on=not self._afresh,
@@ -316,9 +336,9 @@ class _Step:
 
     def _affected(self) -> frozenset[str]:
         if self._afresh:
-            return self._servers
+            return frozenset(self._position)
         listers = (self._listers.get(name, _NOBODY) for name in self._regranted)
-        return frozenset(chain(*listers, [new.server for _, new in self._moved]))
+        return frozenset(chain(*listers, [new.server for _, new in self.moved]))
 
     def _idle(self) -> dict[str, Grant]:
         idle = dict(self._start.idle)
@@ -336,16 +356,26 @@ class _Step:
         """In the order of the first listing of each."""
         shared = self._start.listers
         others = {n for n in self._relisted if n in shared or len(self._listers.get(n, ())) > 1}
-        shown = (new.shown for old, new in self._moved if old.shown != new.shown)
-        if not others and shared.keys().isdisjoint(chain(*shown)):  # in another order, perhaps
+        if not others and not any(_reordered(old, new, shared) for old, new in self.moved):
             return shared
-        wanted = {n for n in (*shared, *others) if len(self._listers.get(n, ())) > 1}
+        wanted: dict[str, set[str]] = {}
+        for name in chain(shared, others):
+            listers = self._listers.get(name, ())
+            if len(listers) > 1 and not is_reserved(name, self._position):
+                wanted.setdefault(listers[0], set()).add(name)
         return {
             name: self._listers[name]
-            for claim in self.claims
-            for name in claim.shown
-            if name in wanted and not is_reserved(name, self._servers)
+            for server in sorted(wanted, key=self._position.__getitem__)
+            for name in self.claims[self._position[server]].shown
+            if name in wanted[server]
         }
+
+
+def _reordered(old: Claim, new: Claim, shared: Mapping[str, object]) -> bool:
+    """Whether it lists names that others list too, now in another order."""
+    return [name for name in old.shown if name in shared] != [
+        name for name in new.shown if name in shared
+    ]
 
 
 def _wake_at(idle: Mapping[str, Grant], grace_s: float) -> float | None:

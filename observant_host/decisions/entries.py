@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from itertools import chain
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -47,6 +48,8 @@ class Named(Protocol):
     def server(self) -> str: ...
     @property
     def local_name(self) -> str: ...
+    @property
+    def routable(self) -> bool: ...
 
 
 E = TypeVar("E", bound=Named)
@@ -88,15 +91,15 @@ class Side(msgspec.Struct, Generic[E], frozen=True):
     entries: tuple[E, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     collisions: tuple[Collision, ...] = ()
-    lookup: Mapping[str, E] = {}
+    lookup: dict[str, E] = {}
     plain: bool = True
     changes: Changes = Changes()
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """`listed` is what they were made of: each server's list, and whether it takes calls."""
+    """`order` are the views that they were made of."""
 
-    listed: tuple[tuple[tuple[Any, ...], bool], ...] = ()
+    order: tuple[PeerView, ...] = ()
     entries: tuple[ResourceEntry, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     lookup: Mapping[str, ResourceEntry] = {}
@@ -121,8 +124,10 @@ def resources(order: Sequence[PeerView], *, before: Resources) -> Resources:
 
     The others are excluded as `collision_rejected`: reading it there takes `server=`.
     """
-    listed = tuple((listing_of(view).resources, is_routable(view)) for view in order)
-    if _same_lists(listed, before.listed):
+    if len(order) == len(before.order) and all(
+        view is was or _same_resources(view, was)
+        for view, was in zip(order, before.order, strict=True)
+    ):
         return before
     kept: dict[tuple[str, bool], ResourceEntry] = {}
     excluded: list[Excluded] = []
@@ -137,7 +142,7 @@ def resources(order: Sequence[PeerView], *, before: Resources) -> Resources:
             else:
                 excluded.append(_owned_elsewhere(view.name, resource.uri, owner.server))
     return Resources(
-        listed,
+        tuple(order),
         tuple(kept.values()),
         tuple(excluded),
         {entry.uri: entry for (uri, is_template), entry in kept.items() if not is_template},
@@ -190,11 +195,7 @@ class _Making(Generic[E]):
             self._goes_on = plain = False
             blocks = self._blocks(exact.__getitem__)
             lookup = _spellings(blocks)
-        if (
-            plain
-            and len(blocks) == len(before.blocks)
-            and all(new is old for new, old in zip(blocks, before.blocks, strict=True))
-        ):
+        if plain and len(blocks) == len(before.blocks) and all(map(is_, blocks, before.blocks)):
             kept: Side[E] = msgspec.structs.replace(
                 before,
                 assigned=self._assigned,
@@ -205,8 +206,8 @@ class _Making(Generic[E]):
         return Side(
             self._assigned,
             blocks,
-            tuple(chain.from_iterable([block.entries for block in blocks])),
-            tuple(chain.from_iterable([block.excluded for block in blocks])),
+            _joined(block.entries for block in blocks),
+            _joined(block.excluded for block in blocks),
             self._collisions(),
             lookup,
             plain,
@@ -229,20 +230,18 @@ class _Making(Generic[E]):
         )
 
     def _blocks(self, api_name: Callable[[str], str]) -> tuple[Block[E], ...]:
-        old = self._before.blocks if self._goes_on else ()
-        affected = self._assigned.affected
-        return tuple(
-            old[at]
-            if old and view.name not in affected and self._is_of(old[at], view)
-            else self._block(view, api_name)
-            for at, view in enumerate(self._order)
-        )
+        if not self._goes_on:
+            return tuple([self._block(view, api_name) for view in self._order])
+        affected, blocks = self._assigned.affected, list(self._before.blocks)
+        for at, (block, view) in enumerate(zip(self._before.blocks, self._order, strict=True)):
+            if view.name in affected or (block.view is not view and not self._is_of(block, view)):
+                blocks[at] = self._block(view, api_name)
+        return tuple(blocks)
 
     def _is_of(self, block: Block[E], view: PeerView) -> bool:
         was = block.view
-        return was is view or (
-            self._listed(was) is self._listed(view) and is_routable(was) == is_routable(view)
-        )
+        same = self._listed(was) is self._listed(view)
+        return same and is_routable(was) == is_routable(view)
 
     def _listed(self, view: PeerView) -> tuple[Any, ...]:
         listing = listing_of(view)
@@ -250,7 +249,7 @@ class _Making(Generic[E]):
 
     def _block(self, view: PeerView, api_name: Callable[[str], str]) -> Block[E]:
         server, owner, make = view.name, self._assigned.owner, self._make
-        routable = is_routable(view)
+        routable, content = is_routable(view), attrgetter(self._kind)
         rejecting, known = self._assigned.policy == "reject", self._before.lookup
         head = names.qualified(server, "")
         entries: list[E] = []
@@ -270,8 +269,16 @@ class _Making(Generic[E]):
             api = api_name(name)
             if api != name:
                 hashed.append(api)
-            entry = make(name, api, server, local, routable, one)
-            entries.append(_reused(known.get(name), entry) if known else entry)
+            old = known.get(name)
+            if (
+                old is None
+                or old.server != server
+                or old.api_name != api
+                or old.routable is not routable
+                or content(old) != one
+            ):
+                old = make(name, api, server, local, routable, one)
+            entries.append(old)
         return Block(
             view,
             tuple(entries),
@@ -281,34 +288,35 @@ class _Making(Generic[E]):
             len(entries) + len(hashed) + bare,
         )
 
-    def _lookup(self, blocks: Iterable[Block[E]]) -> dict[str, E] | None:
+    def _lookup(self, made: Iterable[Block[E]]) -> dict[str, E] | None:
         """Every spelling of all of them; None where two of them meet."""
-        found, granted = _spellings(blocks), self._assigned.granted
+        blocks, granted = tuple(made), self._assigned.granted
+        found = _spellings(blocks)
         if any(not granted.keys().isdisjoint(block.hashed) for block in blocks):
             return None
         return found if len(found) == sum([block.spellings for block in blocks]) else None
 
     def _lookup_on(self, blocks: Iterable[Block[E]]) -> dict[str, E] | None:
         """As `_lookup`, from the one before."""
-        granted, found = self._assigned.granted, dict(self._before.lookup)
         pairs = zip(self._before.blocks, blocks, strict=True)
         others = [(old, new) for old, new in pairs if old is not new]
-        for old, _ in others:
-            for entry in old.entries:
-                for spelling in _spelled(entry):
-                    del found[spelling]
-        for _, new in others:
-            if not granted.keys().isdisjoint(new.hashed):
-                return None
-            for entry in new.entries:
-                for spelling in _spelled(entry):
-                    if found.setdefault(spelling, entry) is not entry:
-                        return None
+        was, now = _spellings(old for old, _ in others), self._lookup(new for _, new in others)
+        if now is None:
+            return None
+        found = self._before.lookup.copy()  # `dict` would count over what was deleted before
+        for spelling in was.keys() - now.keys():
+            del found[spelling]
+        if not found.keys().isdisjoint(now.keys() - was.keys()):
+            return None
+        found.update(now)
         return found
 
 
-def _spelled(entry: Named) -> set[str]:
-    return {entry.name, entry.api_name, names.qualified(entry.server, entry.local_name)}
+def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    joined: list[T] = []
+    for part in parts:
+        joined += part
+    return tuple(joined)
 
 
 def _spellings(blocks: Iterable[Block[E]]) -> dict[str, E]:
@@ -326,28 +334,25 @@ def _changes(before: Sequence[Block[E]], after: Sequence[Block[E]]) -> Changes:
     """A name that went from one server to another is a changed one."""
     if not before:
         return Changes(added=sum([len(block.entries) for block in after]))
-    taken_over = {id(block) for block in before} & {id(block) for block in after}
-    known = _by_name(block for block in before if id(block) not in taken_over)
-    now = _by_name(block for block in after if id(block) not in taken_over)
+    pairs = list(zip(before, after, strict=False))
+    known = _by_name([old for old, new in pairs if old is not new], before[len(pairs) :])
+    now = _by_name([new for old, new in pairs if old is not new], after[len(pairs) :])
     kept = known.keys() & now.keys()
     return Changes(
         added=len(now) - len(kept),
         removed=len(known) - len(kept),
-        changed=sum(now[name] is not known[name] for name in kept),
+        changed=sum([now[name] is not known[name] for name in kept]),
     )
 
 
-def _by_name(blocks: Iterable[Block[E]]) -> dict[str, E]:
-    return {entry.name: entry for block in blocks for entry in block.entries}
+def _by_name(*parts: Iterable[Block[E]]) -> dict[str, E]:
+    return {entry.name: entry for block in chain(*parts) for entry in block.entries}
 
 
-def _same_lists(
-    lists: Sequence[tuple[tuple[Any, ...], bool]], others: Sequence[tuple[tuple[Any, ...], bool]]
-) -> bool:
-    return len(lists) == len(others) and all(
-        listed is other and up == was_up
-        for (listed, up), (other, was_up) in zip(lists, others, strict=True)
-    )
+def _same_resources(view: PeerView, was: PeerView) -> bool:
+    """As far as the catalogue shows them."""
+    same = listing_of(view).resources is listing_of(was).resources
+    return same and is_routable(view) == is_routable(was)
 
 
 def _reused(old: T | None, new: T) -> T:

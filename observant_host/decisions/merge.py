@@ -47,7 +47,7 @@ class Clash(msgspec.Struct, frozen=True):
     newcomer: str
 
 
-class NameDecided(msgspec.Struct, frozen=True):
+class NameDecided(msgspec.Struct, frozen=True, gc=False):
     """One decision about a tool's or prompt's name."""
 
     kind: EntryKind
@@ -55,8 +55,9 @@ class NameDecided(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What the next merge goes on from."""
+    """What the next merge goes on from; `order` are the views that it was made of."""
 
+    order: tuple[PeerView, ...]
     tools: Side[ToolEntry]
     prompts: Side[PromptEntry]
     resources: Resources
@@ -110,10 +111,11 @@ def merge(
     from, which gives what merging afresh would give.
     """
     last = before.standing if before is not None else None
+    of = last.order if last is not None else ()
 
     def assign(kind: EntryKind, side: Side[Any] | None) -> Assigned:
         return assignment.assign(
-            _claims(order, kind, side),
+            _claims(order, kind, side.assigned.claims if side is not None else (), of),
             policy=policy,
             granted=granted.tools if kind == "tool" else granted.prompts,
             now_s=now_s,
@@ -127,6 +129,7 @@ def merge(
     )
     tool_names, prompt_names = assign("tool", last_tools), assign("prompt", last_prompts)
     now = Standing(
+        tuple(order),
         entries.tools(order, tool_names, before=last_tools),
         entries.prompts(order, prompt_names, before=last_prompts),
         entries.resources(order, before=last_resources or Resources()),
@@ -145,22 +148,24 @@ def merge(
     )
 
 
-def _claims(order: Iterable[PeerView], kind: EntryKind, side: Side[Any] | None) -> list[Claim]:
-    """Those of before, object for object, where they are the same."""
-    pairs = zip(side.assigned.claims, side.blocks, strict=True) if side is not None else ()
-    known = {old.server: (old, block.view) for old, block in pairs}
-    return [_claim(view, kind, *known.get(view.name, (None, None))) for view in order]
+def _claims(
+    order: Sequence[PeerView], kind: EntryKind, old: Sequence[Claim], of: Sequence[PeerView]
+) -> list[Claim]:
+    """`old` are those that were made of the views `of`; object for object where they are the same
+    and stand in the same place."""
+    if len(order) != len(of):
+        return [_claim(view, kind) for view in order]
+    known = zip(order, of, old, strict=True)
+    return [claim if view is was else _claim(view, kind, claim) for view, was, claim in known]
 
 
-def _claim(view: PeerView, kind: EntryKind, old: Claim | None, of: PeerView | None) -> Claim:
-    """`old` is the claim that was made of the view `of`."""
-    if old is not None and of is view:
-        return old
+def _claim(view: PeerView, kind: EntryKind, old: Claim | None = None) -> Claim:
     listing, names, complete = shown(view), None, True
     if listing is not None:
         names = tuple([entry.name for entry in _listed(listing, kind)])
         complete = listing.complete and listing.truncated is None
-    return Claim(view.name, view.enabled, view.settled, names, complete)
+    claim = Claim(view.name, view.enabled, view.settled, names, complete)
+    return old if old is not None and old == claim else claim
 
 
 def _listed(listing: Listing, kind: EntryKind) -> Sequence[ListedTool | ListedPrompt]:
@@ -227,9 +232,8 @@ def shown(view: PeerView) -> Listing | None:
 
 def _listed_excluded(order: Iterable[PeerView]) -> Iterator[Excluded]:
     for view in order:
-        listing = shown(view)
-        if listing is not None:
-            yield from listing.excluded
+        if view.enabled and view.listing is not None:
+            yield from view.listing.excluded
 
 
 def _missing(order: Iterable[PeerView]) -> Iterator[Missing]:
@@ -259,7 +263,7 @@ def listing_digest(listing: Listing) -> str:
     for group in (listing.tools, listing.prompts, listing.resources):
         parts.append(b"%d;" % len(group))
         for entry in group:
-            raw = bytes(entry.raw)
+            raw = entry.raw
             parts += (b"%d:" % len(raw), raw)
     return hashlib.sha256(b"".join(parts)).hexdigest()
 

@@ -5,7 +5,7 @@ Who owns which is decided in decisions/assignment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -63,10 +63,9 @@ def qualified(server: str, local_name: str) -> str:
     return f"{server}{SEPARATOR}{local_name}"
 
 
-def is_reserved(name: str, servers: frozenset[str] | set[str]) -> bool:
+def is_reserved(name: str, servers: Container[str]) -> bool:
     """True where the name reads like a qualified one: it is then never granted bare."""
-    head, separator, _ = name.partition(SEPARATOR)
-    return bool(separator) and head in servers
+    return SEPARATOR in name and name.partition(SEPARATOR)[0] in servers
 
 
 def in_grace(grant: Grant, *, now_s: float, grace_s: float) -> bool:
