@@ -17,7 +17,7 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.propagation import TraceContext
-from observant_host.telemetry.rules import KEPT, RULES, events_of, is_error, span_name
+from observant_host.telemetry.rules import COMMON, KEPT, RULES, events_of, is_error, span_name
 from observant_host.telemetry.shapes import Shapes, add_own, fields_of, repeating_attributes
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
     from opentelemetry.util.types import AttributeValue
 
-    from observant_host.telemetry.finished import Finished
+    from observant_host.telemetry.finished import Finished, OneOfMany
     from observant_host.telemetry.masking import Cleaner
     from observant_host.telemetry.propagation import Link
     from observant_host.telemetry.rules import Value
@@ -39,6 +39,7 @@ KINDS: Final = {
 }
 _ROOT: Final = Context()
 _ERROR: Final = Status(StatusCode.ERROR)
+_ITS_ID: Final = COMMON["request_id"]
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -75,6 +76,7 @@ class SpanSink:
         fallback: OwnIds | None = None,
     ) -> None:
         self._tracer = trace.get_tracer("observant_host", version, tracer_provider=provider)
+        self._cleaner = cleaner
         self._clean = cleaner.text
         self._own = fallback or OwnIds()
         self._shapes = Shapes(self._shape, cleaner)
@@ -109,7 +111,9 @@ class SpanSink:
             if not given.is_valid:
                 self._without_until_ns = start_ns + LOOK_EVERY_NS
             return self._own.start(fact, parent, links, start_ns)
-        return _seen(span, given), None if type(span) is NonRecordingSpan else span
+        if type(span) is NonRecordingSpan:
+            return _seen(self._own, given), None
+        return _seen(span, given), span
 
     def ambient(self) -> TraceContext | None:
         if not get_current():
@@ -124,6 +128,31 @@ class SpanSink:
     def passes_over(self, kind: type[Fact]) -> bool:
         """Without a span it has nothing to end."""
         return True
+
+    def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None]:
+        """The spans of both, where a tracing library gave them; see `Repetitive`."""
+        cleaner = self._cleaner
+        version = -1
+        of_call: dict[str, AttributeValue] = {}
+        of_request: dict[str, AttributeValue] = {}
+
+        def end(done: OneOfMany) -> None:
+            nonlocal version, of_call, of_request
+            outer: Any = done.outer.origin
+            inner: Any = done.context.origin
+            if version != cleaner.version:
+                version = cleaner.version
+                of_call, of_request = (
+                    cleaned(one.attributes, cleaner.text) for one in (call, request)
+                )
+            if type(inner) is not OwnIds:
+                inner.set_attributes({**of_request, _ITS_ID: str(done.id)})
+                inner.end(done.start_ns + done.lead_ns + done.inner_ns)
+            if type(outer) is not OwnIds:
+                outer.set_attributes(of_call)
+                outer.end(done.start_ns + done.duration_ns)
+
+        return end
 
     def emit(self, done: Finished) -> None:
         span: Any = done.handle
@@ -173,9 +202,9 @@ def cleaned(
     }
 
 
-def _seen(span: Span, given: SpanContext) -> TraceContext:
+def _seen(origin: object, given: SpanContext) -> TraceContext:
     state = given.trace_state.to_header() if given.trace_state else ""
-    return TraceContext(given.trace_id, given.span_id, given.trace_flags.sampled, state, span)
+    return TraceContext(given.trace_id, given.span_id, given.trace_flags.sampled, state, origin)
 
 
 def span_context(context: TraceContext) -> SpanContext:

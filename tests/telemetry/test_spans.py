@@ -13,7 +13,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
 from opentelemetry.trace import SpanKind, StatusCode
 
 from observant_host.errors import RpcError
-from observant_host.telemetry.facade import Link, Telemetry, TraceContext
+from observant_host.telemetry.facade import Finished, Link, Telemetry, TraceContext
+from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.rules import DECISION_SPANS
@@ -25,7 +26,7 @@ from observant_host.telemetry.vocabulary import (
     Request,
     RoutedCall,
 )
-from tests.telemetry.facts import ALL, OPERATIONS
+from tests.telemetry.facts import ALL, OPERATIONS, Ended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +69,35 @@ def test_a_call_at_its_first_attempt_is_two_spans() -> None:
         "observant_host.peer.name": "a",
     } == dict(inner.attributes)
     assert inner.status.status_code is StatusCode.UNSET
+
+
+@pytest.mark.parametrize("sampler", [ALWAYS_ON, ParentBased(ALWAYS_OFF)], ids=["on", "off"])
+def test_a_call_and_its_request_told_in_one_go_are_the_spans_that_they_were_one_by_one(
+    sampler: Sampler,
+) -> None:
+    """Begun and ended by hand both times; what is not sampled has none."""
+    seen = []
+    for by_one_form in (True, False):
+        tracing = Tracing(sampler, secrets=["search"])
+        start = tracing.sink.start
+        outer, handle = start(CALL, None, (), 1000)
+        inner, its_handle = start(REQUEST, outer, (), 1000)
+        done = Ended(11, outer, inner, start_ns=1000)
+        samples = Finished(CALL, TraceContext(1, 1)), Finished(REQUEST, TraceContext(1, 1))
+        if by_one_form:
+            tracing.sink.alike(*samples)(done)
+        else:
+            for one, own in zip(pair_of(done, *samples), (its_handle, handle), strict=True):
+                one.handle = own
+                tracing.sink.emit(one)
+        seen.append(
+            [
+                (name, span.attributes, span.start_time, span.end_time, span.status.status_code)
+                for name, span in tracing.spans().items()
+            ]
+        )
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == (2 if sampler is ALWAYS_ON else 0)
 
 
 def test_every_fact_with_a_span_ends_it() -> None:
