@@ -34,6 +34,7 @@ _ROOT: Final = b'{"traceId":"%b","spanId":"%b"'
 _PARENT: Final = b',"parentSpanId":"%016x"'
 _CHILD: Final = b'{"traceId":"%b","spanId":"%016x","parentSpanId":"%b"'
 """How spans of a pair begin: ids that both have are written once, as text."""
+_TIMES: Final = b',"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":['
 _ITS_ID: Final = 7_310_578_961_843_127_543
 """Stands for a request's id while its form is made."""
 
@@ -41,12 +42,12 @@ _json: Final = msgspec.json.Encoder().encode
 
 
 class _Pieces(msgspec.Struct, frozen=True):
-    """What spans of one shape have in common, encoded: from the flags to the attributes that
-    repeat, a form to be filled with flags and times, and the status with what closes the span.
-    `own`: field, encoded key with the comma before it, and whether it is told as text, of what is
-    each span's own. `eventful`: its fact tells of events."""
+    """What spans of one shape have in common, encoded: name and kind, attributes, and the status
+    with what closes the span. `own`: field, encoded key with the comma before it, and whether it is
+    told as text, of what is each span's own. `eventful`: its fact tells of events."""
 
-    begun: bytes
+    named: bytes
+    attributes: bytes
     own: tuple[tuple[str, bytes, bool], ...]
     eventful: bool
     end: bytes
@@ -86,7 +87,10 @@ class OtlpJson:
             if parent is None
             else b'{"traceId":"%032x","spanId":"%016x","parentSpanId":"%016x"'
             % (context.trace_id, context.span_id, parent.span_id),
-            shape.begun % (context.sampled, start, start + done.duration_ns),
+            b',"flags":1' if context.sampled else b',"flags":0',
+            shape.named,
+            _TIMES % (start, start + done.duration_ns),
+            shape.attributes,
         ]
         self._add_own(parts, shape, done.fact)
         if done.links:
@@ -145,7 +149,8 @@ class OtlpJson:
             fact = msgspec.structs.replace(fact, request_id=_ITS_ID)
         self._add_own(own, shape, fact)
         filled = _escaped(b"".join(own)).replace(b"%d" % _ITS_ID, b"%d")
-        return ids + shape.begun + filled + b"]" + shape.end
+        named, attributes = _escaped(shape.named), _escaped(shape.attributes)
+        return b"".join((ids, b',"flags":%d', named, _TIMES, attributes, filled, b"]", shape.end))
 
     def _add_own(self, parts: list[bytes], shape: _Pieces, fact: Fact) -> None:
         for field, head, is_text in shape.own:
@@ -156,24 +161,18 @@ class OtlpJson:
                     if is_text
                     else b'%b{"intValue":"%d"}}' % (head, value)
                 )
+            elif type(value) is float and isfinite(value):
+                parts.append(b'%b{"doubleValue":%r}}' % (head, value))
             elif value is not None and value != "":
                 parts.append(head + self._typed(value) + b"}")
 
     def _pieces(self, done: Finished) -> _Pieces:
         error = is_error(done.fact, done.outcome)
         fields = fields_of(type(done.fact))
-        name = _escaped(_json(self._cleaner.text(done.name)))
+        name, kind = _json(self._cleaner.text(done.name)), _KINDS[done.rule.kind]
         return _Pieces(
-            begun=b"".join(
-                (
-                    b',"flags":%d,"name":',
-                    name,
-                    b',"kind":',
-                    _KINDS[done.rule.kind],
-                    b',"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[',
-                    _escaped(self._attributes(repeating_attributes(done))),
-                )
-            ),
+            named=b',"name":%b,"kind":%b' % (name, kind),
+            attributes=self._attributes(repeating_attributes(done)),
             own=tuple((field, b"," + self._key(key), key in STRINGS) for field, key in fields.once),
             eventful=fields.eventful,
             end=b',"status":{"code":2}}' if error else b"}",
