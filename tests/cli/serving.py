@@ -49,8 +49,8 @@ def stage_in(folder: Path, *, late: Path | None = None) -> Stage:
     configure(stage, today=TOMORROW, listen="127.0.0.1:0", ferries_url="http://127.0.0.1:9/mcp")
     text = stage.config.read_text().partition("[servers.ferries]")[0]  # nobody runs it here
     text = text.replace(f'"--slow", "{SLOW_S}", ', "")
-    text = text.replace(f"startup_deadline_s = {SLOW_S - 0.5}", "startup_deadline_s = 20")
-    text = text.replace(f"probe_timeout_s = {PROBE_TIMEOUT_S}", "probe_timeout_s = 20")
+    if late is None:
+        text = text.replace(f"probe_timeout_s = {PROBE_TIMEOUT_S}", "probe_timeout_s = 20")
     stage.config.write_text(text if late is None else _waiting(text, late))
     return stage
 
@@ -59,7 +59,7 @@ def _waiting(text: str, late: Path) -> str:
     before, head, after = text.partition("[servers.forecast]")
     there = json.dumps(f'until [ -e "{late}" ]; do sleep 0.05; done; exec "$0" "$@"')
     program = json.dumps(sys.executable)
-    after = after.replace(f"command = {program}", 'command = "/bin/sh"\nprobe_timeout_s = 0.5', 1)
+    after = after.replace(f"command = {program}", 'command = "/bin/sh"', 1)
     return before + head + after.replace("args = [", f'args = ["-c", {there}, {program}, ', 1)
 
 

@@ -20,7 +20,7 @@ def test_demo_once_shows_everything_and_ends_with_0(tmp_path) -> None:
         [sys.executable, "-m", "observant_host", "demo", "--once", "--dir", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=110,
         check=False,
     )
     out = ended.stdout
