@@ -169,7 +169,7 @@ class Call(Errand):
         gate = peer.gate
         if (first := self._first) is not None:
             self._first = None
-            return await self._sent_first(first, params)
+            return await self._sent_first(first)
         if peer.life is None:
             raise peer.unroutable()
         if number and not self._fixed:
@@ -204,11 +204,11 @@ class Call(Errand):
         finally:
             gate.leave()
 
-    async def _sent_first(self, first: OrdinaryCall, params: Params) -> Raw:
-        """What becomes of the request that was begun as an ordinary one, and has its place."""
+    async def _sent_first(self, first: OrdinaryCall) -> Raw:
+        """What becomes of the request that was sent as an ordinary one, and has its place."""
         self._life = first.of.life
         try:
-            return await self._life.ask_on(first, params, self.look)
+            return await self._life.ask_on(first, self.look)
         except RateLimited as limited:
             self._peer.gate.pause(pause_s(limited.retry_after_s))
             raise

@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     from observant_host.peers.listener import LifeListener
     from observant_host.peers.notices import ProgressNote
     from observant_host.peers.ordinary import OrdinaryCall
-    from observant_host.peers.writing import Wording
     from observant_host.telemetry.facade import Operation, Telemetry, TraceContext
     from observant_host.timing.clock import Clock
     from observant_host.timing.tasks import Signal
-    from observant_host.transports.base import End, Transport
+    from observant_host.transports.base import End, Outbound, Transport
     from observant_host.wire.envelope import ClientInfo
 
     Look = Callable[[Operation, Raw], None]
@@ -252,7 +251,7 @@ class Life:
             future = asyncio.get_running_loop().create_future()
             call = OpenCall(errand, future, request_id, now, op.context)
             try:
-                self.write(call, errand, params)
+                self.send(call, writing.outbound(era, request_id, errand, params, op.context))
                 result = await call.future
             except BaseException as failed:
                 self._lost(op, call, failed)
@@ -260,24 +259,18 @@ class Life:
             errand.look(op, result)
             return result
 
-    def write(self, call: OpenCall, wording: Wording, params: Params) -> None:
-        """Send it, and watch its time. Raises TransportError, InvalidCall; nothing was sent."""
-        era = self.era
-        if era is None:
-            raise endings.not_open(self.server.name, self.inbox.end.value)
-        out = self.writing.outbound(era, call.id, wording, params, call.context)
+    def send(self, call: OpenCall, out: Outbound) -> None:
+        """Send it, and watch its time. Raises TransportError: nothing was sent."""
         self.pending.add(call)
         call.sent = self.transport.send(out, expires=call.expires)
         self._sweep.arm(call.expires)
 
-    async def ask_on(self, call: OrdinaryCall, params: Params, look: Look) -> Raw:
+    async def ask_on(self, call: OrdinaryCall, look: Look) -> Raw:
         """As `ask`, for what an ordinary call has come to; with `look` for the result's kind."""
         with call.resumed() as op:
             try:
                 if call.failed is not None:
                     raise call.failed
-                if call.raw is None:
-                    self.write(call, call, params)
                 result: Raw = await call.future
             except BaseException as failed:
                 self._lost(op, call, failed)

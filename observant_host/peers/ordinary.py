@@ -8,16 +8,18 @@ so far is handed over to those: no rule of theirs is written here a second time.
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import Future
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from observant_host.peers.errand import Errand
 from observant_host.peers.open_call import OpenCall
 from observant_host.telemetry.finished import Finished
+from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.propagation import TraceContext
+from observant_host.transports.base import Outbound
 from observant_host.wire.messages import COMPLETE, peek
 
 if TYPE_CHECKING:
@@ -25,13 +27,14 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
-    from observant_host.peers.eras import Params
+    from observant_host.peers.eras import Era
     from observant_host.peers.errand import Witness
     from observant_host.peers.life import Life
     from observant_host.peers.peer import Peer
     from observant_host.telemetry.facade import Operation
     from observant_host.telemetry.finished import OneOfMany
     from observant_host.telemetry.vocabulary import Request, RoutedCall
+    from observant_host.wire.templates import Template
 
 
 class Counting(Protocol):
@@ -61,9 +64,11 @@ class Ordinary:
 
     __slots__ = (
         *("era", "gate", "life", "possible", "record", "renew_s", "request", "server"),
-        *("signals", "tells", "timeout_s", "tool"),
+        *("signals", "template", "tells", "timeout_s", "tool"),
     )
+    era: Era
     request: Request
+    template: Template
     tells: tuple[Callable[[OneOfMany], None], ...]
 
     def __init__(
@@ -78,18 +83,19 @@ class Ordinary:
         self.tool = call.local_name
         self.timeout_s = min(timing.call_timeout_s, timing.call_max_s)
         self.renew_s = timing.call_timeout_s if timing.reset_timeout_on_progress else None
-        self.era = ""
         self.possible = False
         era = life.era
         if era is None or life.headers is not None or peer.opens_addresses(era.version):
             return
-        self.era = era.name
+        self.era = era
         self.request = life.writing.fact(era, self.errand(0.0, None))
         sent = msgspec.structs.replace(self.request, deadline_ms=self.timeout_s * 1000)
         routed = msgspec.structs.replace(call, attempts=1, era=era.name, delivery="replied")
         tells = peer.telemetry.alike(Finished(routed, _SAMPLE), Finished(sent, _SAMPLE))
-        if tells is not None:
-            self.tells, self.possible = tells, True
+        numbered = self.renew_s is not None
+        template = life.writing.template(era, CALL_TOOL, self.tool, numbered=numbered)
+        if tells is not None and template is not None:
+            self.tells, self.template, self.possible = tells, template, True
 
     def errand(
         self, began: float, parent: TraceContext | None, witness: Witness | None = None
@@ -120,21 +126,20 @@ class OrdinaryCall(OpenCall):
     """One of them: its own entry among the open requests, and what is told of it in the end (see
     `telemetry.finished.OneOfMany`).
 
-    `began` is in seconds of the host's clock, `began_ns` by `time.perf_counter_ns`. `handle` is
-    what a tracing library wants back for its request; `ticket` what its server had said by then.
-    `raw` or `failed` is how it came out, once either is set.
+    `began` is in seconds of the host's clock, `began_ns` by `time.perf_counter_ns`; `ticket` is
+    what its server had said by then, `handle` what a tracing library wants back for its request.
+    `failed` says why there is no result.
     """
 
     __slots__ = (
         *("_errand", "_sent_ns", "_witness", "began_ns", "duration_ns", "failed", "handle"),
-        *("inner_ns", "lead_ns", "of", "outer", "parent", "raw", "renew_s", "start_ns", "ticket"),
+        *("inner_ns", "lead_ns", "of", "outer", "parent", "start_ns", "ticket"),
     )
     method = CALL_TOOL
-    handlers = None
-    on_progress = None
     duration_ns: int
     inner_ns: int
     lead_ns: int
+    _sent_ns: int
 
     def __init__(
         self,
@@ -145,28 +150,26 @@ class OrdinaryCall(OpenCall):
         began: float,
         witness: Witness,
     ) -> None:
-        life = of.life
+        self.began_ns = perf_counter_ns()
         self.of = of
         self.outer = outer
         self.parent = parent
         self.start_ns = start_ns
         self.began = began
         self.expires = began + of.timeout_s
-        self.renew_s = of.renew_s
         self.ticket = of.signals.heard
         self.sent = None
-        self.raw: Raw | None = None
         self.failed: BaseException | None = None
         self._last_progress = self._telling = None
         self._errand: Errand | None = None
         self._witness = witness
-        witness.attempts = 1
-        witness.delivery = "sent_no_reply"
-        witness.era = of.era
-        self.id = life.pending.next_id()
-        self.context, self.handle = life.telemetry.start(of.request, outer, (), start_ns)
-        self.future = asyncio.get_running_loop().create_future()
-        self.began_ns = perf_counter_ns()
+        self.id = of.life.pending.next_id()
+        origin = outer.origin
+        if type(origin) is OwnIds:
+            self.context, self.handle = origin.inside(outer), None
+        else:
+            self.context, self.handle = of.life.telemetry.start(of.request, outer, (), start_ns)
+        self.future = Future()  # of the running loop, as its own create_future would be
 
     @property
     def errand(self) -> Errand:  # type: ignore[override]  # a slot of the class that it stands for
@@ -174,13 +177,26 @@ class OrdinaryCall(OpenCall):
             self._errand = self.of.errand(self.began, self.outer, self._witness)
         return self._errand
 
-    def send(self, params: Params) -> None:
-        """Raises as `Life.ask` does for what cannot be sent."""
+    def send(self, arguments: Raw) -> None:
+        """Raises TransportError: nothing was sent."""
+        of, context, witness = self.of, self.context, self._witness
+        witness.attempts = 1
+        witness.delivery = "sent_no_reply"
+        witness.era = of.era.name
+        text, traced, numbered = of.template
+        request_id = self.id
+        if not traced:
+            holes: tuple[Any, ...] = (request_id, arguments)
+        else:
+            flags = context.sampled
+            holes = (request_id, arguments, context.trace_id, context.span_id, flags)
+        frame = text % (*holes, request_id) if numbered else text % holes
+        out = Outbound(frame, CALL_TOOL, request_id, of.era.version)
         self._sent_ns = perf_counter_ns()
-        self.of.life.write(self, self, params)
+        of.life.send(self, out)
 
     def succeeded(self, raw: Raw) -> bool:
-        """Whether this is all, and told. Otherwise `raw` is kept for whoever looks closer."""
+        """Whether this is all, and told. Otherwise somebody has to look closer."""
         came_ns = perf_counter_ns()
         seen = peek(raw)
         if seen is COMPLETE or (
@@ -195,11 +211,10 @@ class OrdinaryCall(OpenCall):
             for tell in of.tells:
                 tell(self)
             return True
-        self.raw = raw
         return False
 
     def resumed(self) -> Operation:
-        """Its request as an operation of its own, which began when it was sent."""
+        """Its request as an operation of its own, which began when the call did."""
         of = self.of
         operation = of.life.telemetry.operation(of.request, self.outer)
         operation.note(request_id=self.id, deadline_ms=of.timeout_s * 1000)

@@ -5,7 +5,7 @@ A routed call pays for its own parameters and for nothing that the call before i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,31 +13,20 @@ from observant_host.errors import InvalidCall
 from observant_host.peers.eras import ModernEra
 from observant_host.telemetry.vocabulary import Request
 from observant_host.transports.base import Outbound
+from observant_host.wire.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from msgspec import Raw
+
     from observant_host.peers.eras import Era, Params
-    from observant_host.peers.errand import Errand, OnProgress
+    from observant_host.peers.errand import Errand
     from observant_host.peers.headers import Headers
-    from observant_host.peers.input_handlers import InputHandlers
     from observant_host.telemetry.facade import TraceContext
     from observant_host.wire.envelope import Stamp
-
-
-class Wording(Protocol):
-    """What decides how a request is written."""
-
-    @property
-    def method(self) -> str: ...
-    @property
-    def handlers(self) -> InputHandlers | None: ...
-    @property
-    def renew_s(self) -> float | None: ...
-    @property
-    def on_progress(self) -> OnProgress | None: ...
-
+    from observant_host.wire.templates import Template
 
 MAX_FACTS: Final = 4096
 """Facts that are kept, one for each tool or prompt that was called: far above any server's list."""
@@ -88,8 +77,25 @@ class Writing:
             self._facts[key] = fact
         return fact
 
+    def template(self, era: Era, method: str, name: str, *, numbered: bool) -> Template | None:
+        """What writes this method's requests for what is called `name`, by callers who ask for
+        nothing special."""
+        stamp, declared = self._stamp, self._declared
+
+        def write(
+            request_id: int, arguments: Raw, traceparent: str | None, token: int | None
+        ) -> bytes:
+            params = {"name": name, "arguments": arguments}
+            if stamp is not None:
+                return stamp.request(request_id, method, params, traceparent, None, token)
+            return era.request(
+                request_id, method, params, capabilities=declared, trace=None, progress_token=token
+            )
+
+        return template(write, traced=self._propagates, numbered=numbered)
+
     def outbound(
-        self, era: Era, request_id: int, errand: Wording, params: Params, trace: TraceContext
+        self, era: Era, request_id: int, errand: Errand, params: Params, trace: TraceContext
     ) -> Outbound:
         """The request as it goes to the transport. Raises InvalidCall where the caller's arguments
         are no JSON, or cannot be mirrored into headers."""

@@ -107,12 +107,12 @@ class Routed(Witness):
         operation = self._operation
         return self.given if operation is None else cast("RoutedCall", operation.fact)
 
-    async def ordinary(self, server: str, kept: Kept) -> CallResult:
+    async def ordinary(self, target: Target, kept: Kept) -> CallResult:
         """As `run`, of a tool's call with nothing special about it: while it goes as most do it is
         no operation of its own, and at its end its numbers are told in one go (see
         `peers.ordinary`). Whatever else comes, `run` goes on with it."""
         of = self._of
-        peer = of.peers.get(server)
+        peer = of.peers.get(target.server)
         way = peer.ordinary(kept, self.given) if peer is not None else None
         if peer is None or way is None:
             return await self.run()
@@ -122,24 +122,26 @@ class Routed(Witness):
         self.context = context
         self._task = asyncio.current_task()
         self.began = of.clock.monotonic()
-        first = OrdinaryCall(way, context, parent, start_ns, self.began, self)
         of.calls.began(self)
-        way.gate.in_flight += 1
-        if handle is None and first.handle is None:
+        call = OrdinaryCall(way, context, parent, start_ns, self.began, self)
+        first = None
+        if handle is None and call.handle is None and not context.tracestate:
+            way.gate.in_flight += 1
+            first = call
             try:
-                first.send(self._params)
-                raw = await first.future
+                call.send(self._params["arguments"])
+                raw = await call.future
             except BaseException as failed:  # noqa: BLE001 - raised again where it is told
-                first.failed = failed
+                call.failed = failed
             else:
-                if first.succeeded(raw):
+                if target.output_schema is None and call.succeeded(raw):
                     self.delivery = "replied"
                     self.ended_s = of.clock.monotonic()
                     of.calls.ended(self)
                     self._over()
                     return CallResult(raw, call=self)
         self._operation = telemetry.operation(self.given, parent).began(
-            context, handle, start_ns=start_ns, began_ns=first.began_ns
+            context, handle, start_ns=start_ns, began_ns=call.began_ns
         )
         return await self.run(peer, first)
 

@@ -94,7 +94,7 @@ class Router:
             return self._send(Asked(name=name, method="tools/call", **options), error, NOTHING)
         if options:
             return self._send(Asked(name=name, method="tools/call", **options), target, params)
-        return Routed(self, asked, target, params, NOTHING, fact).ordinary(target.server, kept)
+        return Routed(self, asked, target, params, NOTHING, fact).ordinary(target, kept)
 
     def _route(self, name: str, catalogue: Catalogue) -> _Route | CallError:
         """Kept as long as the catalogue: as many as there are names in it."""

@@ -41,5 +41,11 @@ class OwnIds:
             sampled = sampled or trace_id & _LOW_64 < self._bound
         return TraceContext(trace_id, new_span_id(), sampled, state, self), None
 
+    def inside(self, context: TraceContext) -> TraceContext:
+        """Of what is told inside something that has its identity from here."""
+        return TraceContext(
+            context.trace_id, new_span_id(), context.sampled, context.tracestate, self
+        )
+
     def ambient(self) -> TraceContext | None:
         return None
