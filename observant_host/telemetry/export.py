@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from observant_host.telemetry.background import Background
+from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.masking import Cleaner
 from observant_host.telemetry.rules import RULES
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace.export import SpanExporter
 
-    from observant_host.telemetry.finished import Finished
+    from observant_host.telemetry.finished import Finished, OneOfMany
     from observant_host.telemetry.masking import Masker
     from observant_host.telemetry.otlp_proto import OtlpProto
     from observant_host.telemetry.rules import Value
@@ -136,6 +137,16 @@ class Export:
             self._failed += 1
             return
         self._thread.put(span)
+
+    def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None]:
+        """What is sampled is sent as it would be one by one; see `Repetitive`."""
+
+        def keep(done: OneOfMany) -> None:
+            if done.outer.sampled:
+                for one in pair_of(done, call, request):
+                    self.emit(one)
+
+        return keep
 
     async def flush(self) -> None:
         """Until what is waiting is sent; not while the collector takes nothing."""

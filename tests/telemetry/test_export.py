@@ -17,7 +17,8 @@ from observant_host.telemetry.finished import Finished
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.masking import Cleaner, Masker
 from observant_host.telemetry.otlp_proto import OtlpProto
-from observant_host.telemetry.vocabulary import HostLifecycle, Request, TelemetryLost
+from observant_host.telemetry.vocabulary import HostLifecycle, Request, RoutedCall, TelemetryLost
+from tests.telemetry.facts import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from observant_host.telemetry.vocabulary import Fact
 
+CALL = RoutedCall(name="x", method="tools/call", peer="a", attempts=1, era="modern")
 REQUEST = Request(peer="a", method="tools/call", era="modern", target="x")
 PLACE = TraceContext(1, 2, sampled=True)
 
@@ -123,6 +125,19 @@ async def test_sampling_touches_traffic_and_never_decisions(collector: Collector
     telemetry.count(HostLifecycle(what="published"))
     await telemetry.flush()
     assert collector.names() == ["observant_host.host.lifecycle"]
+    await telemetry.close()
+
+
+async def test_calls_that_are_told_in_one_go_are_sent_if_they_are_sampled(
+    collector: Collector,
+) -> None:
+    telemetry, made = make(sender(collector.url))
+    samples = Finished(CALL, TraceContext(1, 1)), Finished(REQUEST, TraceContext(1, 1))
+    keep = made.alike(*samples)
+    for sampled in (True, False, True):
+        keep(Ended(1, TraceContext(1, 2, sampled), TraceContext(1, 3, sampled)))
+    await telemetry.flush()
+    assert collector.names() == ["tools/call x", "observant_host.call"] * 2
     await telemetry.close()
 
 
