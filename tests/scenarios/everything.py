@@ -265,7 +265,7 @@ async def _losses(host: Host, look: Any) -> None:
 
     await asyncio.gather(lose("queue"), lose("leaving"))
     await _fails(errors.Unavailable, call("twice/kill"))  # whatever fails twice has no budget
-    await _fails(errors.CallTimeout, call("gone/kill", deadline_s=3))
+    await _fails(errors.CallTimeout, call("gone/kill", deadline_s=8))  # less than it may wait
     await host.act("twice", "retry", principal="ann")
     await host.act("twice", "hold", principal="ann")
     await _fails(errors.Unavailable, call("twice/kill"))  # nobody may start it

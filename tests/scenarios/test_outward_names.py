@@ -19,6 +19,8 @@ from observant_host.telemetry.rules import RULES
 from tests.scenarios.everything import Told, everything
 from tests.scenarios.served import serve_and_read
 
+pytestmark = pytest.mark.timeout(300)  # the first test waits for all that is told
+
 METRICS = {
     "observant_host_peer_state": "peer state",
     "observant_host_peer_unavailable": "peer cause",
