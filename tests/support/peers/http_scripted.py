@@ -49,7 +49,7 @@ import uuid
 sys.path.insert(0, os.path.dirname(__file__))  # -I leaves it out
 
 from http_responses import Handler, OldResponse, Response
-from scripted import KEY, Server, options
+from scripted_server import KEY, Server, options
 
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
