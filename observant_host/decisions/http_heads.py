@@ -36,14 +36,16 @@ def head_of(data: bytes) -> Head | None:
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return None
-    first = _after(data, end, b"\r\nContent-Length: ", b"\r\ncontent-length: ")
+    at = max(data.find(_LENGTH, 0, end), data.find(_LENGTH.lower(), 0, end))
+    first = at + len(_LENGTH)
     last = data.find(b"\r", first)
     length = data[first:last]
-    if first < 0 or len(length) > MAX_DIGITS or not length.isdigit():
+    if at < 0 or len(length) > MAX_DIGITS or not length.isdigit():
         return None
-    same, traced = data[:end], None
-    begins = _after(data, end, b"\r\ntraceparent: ", b"\r\nTraceparent: ")
-    if begins >= 0 and (trace := _TRACE.match(data, begins)) is not None:
+    same, traced, ends = data[:end], None, 0
+    at = max(data.find(_TRACED, 0, end), data.find(_TRACED.title(), 0, end))
+    begins = at + len(_TRACED)
+    if at >= 0 and (trace := _TRACE.match(data, begins)) is not None:
         traced, ends = trace[1].decode(), trace.end(1)
         if begins > first:
             same = same[:begins] + same[ends:]
@@ -53,14 +55,6 @@ def head_of(data: bytes) -> Head | None:
             same = same[:begins] + same[ends:]
         same += b"\n"  # nor is it the head that has the field without a value
     return Head(sha256(same).digest(), end + 4, int(length), traced)
-
-
-def _after(data: bytes, end: int, *fields: bytes) -> int:
-    """Where the value of such a field begins, or -1."""
-    for one in fields:
-        if (at := data.find(one, 0, end)) >= 0:
-            return at + len(one)
-    return -1
 
 
 class Heads(Generic[T]):
@@ -82,5 +76,8 @@ class Heads(Generic[T]):
         return self._kept.get(head.digest)
 
 
+_LENGTH: Final = b"\r\nContent-Length: "
+_TRACED: Final = b"\r\ntraceparent: "
+"""As programs write them, or all in small letters, or the first one large."""
 _TRACE: Final = re.compile(rb"([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})\r\n")
 """As W3C Trace Context writes it; whatever it is worth, it is a plain field."""

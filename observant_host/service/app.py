@@ -133,10 +133,6 @@ class Service:
     def _serve_agents(self, app: web.Application, access: Access, hall: Hall) -> Before:
         """Agents have a route as everything has, and a way past aiohttp for what they repeat."""
 
-        def known(key: bytes) -> Caller | None:
-            is_open = self._opening is None or self._opening.is_set()
-            return access.known(key, "mcp") if is_open else None
-
         async def waited_for(request: web.Request) -> Caller:
             """Who asks. We listen before the host is open; who comes meanwhile waits a little."""
             caller = await access.identify(request, "mcp")
@@ -151,8 +147,8 @@ class Service:
         return partial(
             Fronts,
             key_of=access.key_of,
-            known=known,
-            answer=lambda asked, caller: hall.answered(asked, door.post(asked, caller), PATH),
+            known=partial(access.known, scope="mcp"),
+            answer=partial(hall.answered, door.post, PATH),
             clock=self._clock,
             idle_s=self._head_s,
             max_body=self.host.config.host.max_message_bytes,

@@ -111,7 +111,7 @@ def decode(frame: Frame, *, batches: bool = False) -> tuple[Inbound, ...]:
         if len(frame) > MAX_DIGITS:
             refuse_long_integers(frame)
         message = _envelope(frame)
-        if (  # the usual message, told apart first: this is on the path of every call
+        if (  # the usual messages, told apart first: this is on the path of every call
             message.error is UNSET
             and message.method is UNSET
             and type(message.id) is int
@@ -119,6 +119,16 @@ def decode(frame: Frame, *, batches: bool = False) -> tuple[Inbound, ...]:
             and not isinstance(message.result, UnsetType)
         ):
             return (Result(message.id, message.result),)
+        if (
+            type(message.method) is str
+            and message.result is UNSET
+            and message.error is UNSET
+            and type(message.id) is int
+            and message.jsonrpc == "2.0"
+            and not isinstance(message.params, UnsetType)
+            and len(message.params) > len(b"null")
+        ):
+            return (Request(message.id, message.method, message.params),)
         return (_classify(message),)
     except RecursionError:
         return (_broken(frame, "it is nested too deeply"),)

@@ -80,6 +80,12 @@ class Fronts:
     def __call__(self) -> Front:
         return Front(self.server(), self)
 
+    def over(self, one: Front) -> None:
+        """What it began has ended."""
+        self.busy.discard(one)
+        if self.closing and not self.busy:
+            self.quiet.set()
+
     async def settle(self, within_s: float) -> None:
         """Begin no more, and wait for what was begun."""
         self.closing = True
@@ -118,10 +124,10 @@ class Front(asyncio.Protocol):
         self.transport = None
         self.inner.connection_lost(error)
         self._stop_timer()
-        self._stop_holding()
+        self._released()
         if self._task is not None:
             self._task.cancel()
-            self._settled()
+            self.of.over(self)
 
     def eof_received(self) -> None:
         self.inner.eof_received()
@@ -137,39 +143,34 @@ class Front(asyncio.Protocol):
             self._over()
 
     def data_received(self, data: bytes) -> None:
+        apart = bool(self._held)
+        if apart:
+            data = self._released() + data
         if self._busy:
             self._early += data
             if len(self._early) > EARLY_BYTES and self.transport is not None:
                 self.transport.pause_reading()
-        elif self._passed:
+        elif self._passed or not self._goes_straight(data, apart=apart):
             self._pass_on(data)
-        else:
-            self._next(data)
 
-    def _next(self, data: bytes) -> None:
-        """The beginning of a request."""
-        held, self._held = self._held, b""
-        if held:
-            self._stop_holding()
-            data = held + data
+    def _goes_straight(self, data: bytes, *, apart: bool) -> bool:
+        """Whether this, the beginning of a request, is answered here. `apart`: its head came by
+        itself."""
         of, head = self.of, head_of(data)
         self._head = head
-        if (
-            head is not None
-            and head.length <= of.max_body
-            and not of.closing
-            and (said := of.heads.find(head)) is not None
-        ):
-            missing = head.begin + head.length - len(data)
-            if missing == 0:
-                if (caller := of.known(said.key)) is not None:
-                    body = data[head.begin :]
-                    self._answer(Straight(self, said, body, head.traceparent), caller)
-                    return
-            elif not held and head.begin == len(data):
-                self._hold(data)
-                return
-        self._pass_on(data)
+        if head is None or head.length > of.max_body or of.closing:
+            return False
+        if (said := of.heads.find(head)) is None:
+            return False
+        if head.begin + head.length == len(data):
+            if (caller := of.known(said.key)) is None:
+                return False
+            self._answer(Straight(self, said, data[head.begin :], head.traceparent), caller)
+        elif head.begin == len(data) and not apart:
+            self._hold(data)
+        else:
+            return False
+        return True
 
     def _pass_on(self, data: bytes) -> None:
         self._passed += len(data)
@@ -182,8 +183,15 @@ class Front(asyncio.Protocol):
         self._holding = clock.call_at(clock.monotonic() + HELD_S, self._let_go)
 
     def _let_go(self) -> None:
+        self._pass_on(self._released())
+
+    def _released(self) -> bytes:
+        """What is held, no longer."""
         data, self._held = self._held, b""
-        self._pass_on(data)
+        if self._holding is not None:
+            self._holding.cancel()
+            self._holding = None
+        return data
 
     def _answer(self, asked: Straight, caller: Caller) -> None:
         if self._inner_times:
@@ -220,7 +228,7 @@ class Front(asyncio.Protocol):
         """The next one may begin."""
         of = self.of
         self._busy = False
-        self._settled()
+        of.over(self)
         self._last = of.clock.monotonic()
         if self._timer is None and self.transport is not None:
             self._timer = of.clock.call_at(self._last + of.idle_s, self._look)
@@ -228,12 +236,6 @@ class Front(asyncio.Protocol):
             data, self._early = self._early, b""
             self.transport.resume_reading()
             self.data_received(data)
-
-    def _settled(self) -> None:
-        of = self.of
-        of.busy.discard(self)
-        if of.closing and not of.busy:
-            of.quiet.set()
 
     def _look(self) -> None:
         """Whether nothing came for too long, of which aiohttp knows nothing."""
@@ -251,11 +253,6 @@ class Front(asyncio.Protocol):
 
     def _stop_timer(self) -> None:
         timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
-
-    def _stop_holding(self) -> None:
-        timer, self._holding = self._holding, None
         if timer is not None:
             timer.cancel()
 

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from observant_host.service.access.addresses import Address
     from observant_host.service.access.asked import Asked
     from observant_host.service.access.identify import Access, Tell
+    from observant_host.service.callers import Caller
     from observant_host.timing.clock import Clock
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+    Post = Callable[[Asked, Caller], Awaitable[web.StreamResponse]]
     TellRefusal = Callable[[web.Request, web.HTTPException], web.StreamResponse | None]
 
 BODY_S: Final = 30.0
@@ -114,18 +116,18 @@ class Hall:
         app.on_response_prepare.append(self._add_headers)
 
     async def answered(
-        self, asked: Asked, answering: Awaitable[web.StreamResponse], route: str
+        self, post: Post, route: str, asked: Asked, caller: Caller
     ) -> web.StreamResponse:
-        """What `guard` stands before and beside, for a request that it would have let in."""
+        """As `guard`, of a request that it would let in."""
         code = 500
         try:
             try:
-                response = await answering
+                response = await post(asked, caller)
             except web.HTTPException as error:
                 response = _as_json(error, asked.request)
             except Exception as error:  # noqa: BLE001 - logged and told as aiohttp does it, but with our headers
                 response = asked.request.protocol.handle_error(asked.request, exc=error)
-            code = response.status
+            code = 200 if type(response) is WholeAnswer else response.status
         except asyncio.CancelledError:
             code = 499
             raise

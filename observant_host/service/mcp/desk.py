@@ -126,8 +126,15 @@ class Desk:
         operation = telemetry.operation(fact, parent=parent or around, links=links)
         with operation as op:
             try:
-                serving = self._serving(question, caller, out, op, relay, front)
-                response = serving if isinstance(serving, Response) else await serving
+                serve = self._calls.by_method.get(question.method)  # always announced
+                served = question.era != "modern" or meta.version in MODERN
+                if serve is not None and front is None and served:
+                    response: Response | Subscription = await serve(
+                        question, caller, out, op, relay
+                    )
+                else:
+                    serving = self._serving(question, caller, out, op, front)
+                    response = serving if isinstance(serving, Response) else await serving
                 if isinstance(response, Response):
                     if response.code is not None:
                         note(op, response)
@@ -168,14 +175,10 @@ class Desk:
         caller: Caller,
         out: Outlet,
         op: Operation,
-        relay: Relay | None,
         front: Wanted | Wrong | None,
     ) -> Response | Awaitable[Response | Subscription]:
-        """The response, or what has to be waited for to have it."""
-        serve = self._calls.by_method.get(question.method)  # all of them are always announced
+        """What is no call: the response, or what has to be waited for to have it."""
         modern = question.era == "modern"
-        if serve is not None and front is None and (not modern or question.meta.version in MODERN):
-            return serve(question, caller, out, op, relay)
         refusal = unsupported(question.meta.version) if modern else None
         known = refusal or method_of(question.method, self.capabilities(caller, era=question.era))
         if isinstance(known, Refusal):

@@ -56,6 +56,8 @@ class HttpOutlet:
     cut: str | None = None
     _waiting_bytes = 0
     _last = False
+    _waiting: deque[tuple[Part, ...]]
+    _more: Signal
     _pump: asyncio.Task[None] | None = None
     response: web.StreamResponse | None = None
 
@@ -73,8 +75,6 @@ class HttpOutlet:
         self._clock = clock
         self._silences = silences
         self._stalled_s = stalled_s
-        self._waiting: deque[tuple[Part, ...]] = deque()
-        self._more = Signal()
         silences.begin(self)
 
     def notify(self, message: bytes) -> None:
@@ -117,11 +117,12 @@ class HttpOutlet:
             self._put((_COMMENT,))
 
     def _put(self, event: tuple[Part, ...]) -> None:
+        if self._pump is None:
+            self._waiting, self._more = deque(), Signal()
+            self._pump = spawn("event stream of an agent", self._stream())
         self._waiting.append(event)
         self._waiting_bytes += sum(len(part) for part in event)
         self._more.set()
-        if self._pump is None:
-            self._pump = spawn("event stream of an agent", self._stream())
 
     async def _stream(self) -> None:
         try:
@@ -174,6 +175,7 @@ class HttpOutlet:
         """The handler is cancelled by the end of its connection."""
         self.cut = self.cut or why
         self.closed = True
-        self._waiting.clear()
+        if self._pump is not None:
+            self._waiting.clear()
         if self._asked.transport is not None:
             self._asked.transport.abort()

@@ -36,8 +36,9 @@ def complete(request_id: int | str, result: CallResult) -> Response:
     """The response with this result. One of a legacy server gets the `resultType` that every
     result has now."""
     raw = result.raw_view
-    typed = result.typed or _head(raw).resultType
-    return result_of(request_id, _with(raw, () if typed else (COMPLETE,)))
+    if result.typed or _head(raw).resultType:
+        return result_of(request_id, raw)
+    return result_of(request_id, _with(raw, (COMPLETE,)))
 
 
 def contents(request_id: int | str, result: CallResult, *, private: bool) -> Response:

@@ -30,10 +30,13 @@ class Silences:
         self._clock = clock
         self._since: dict[Silent, float] = {}
         self._sweep = Sweep(clock, self._due)
+        self._watched = False
 
     def begin(self, one: Silent) -> None:
         until = self._since[one] = self._clock.monotonic() + self.after_s
-        self._sweep.arm(until)
+        if not self._watched:
+            self._watched = True
+            self._sweep.arm(until)
 
     def end(self, one: Silent) -> None:
         """Idempotent."""
@@ -45,4 +48,5 @@ class Silences:
                 return until
             del self._since[one]
             one.too_long()
+        self._watched = False
         return None
