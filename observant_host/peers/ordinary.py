@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from observant_host.peers.eras import Era
     from observant_host.peers.errand import Witness
+    from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.life import Life
     from observant_host.peers.peer import Peer
     from observant_host.telemetry.facade import Operation
@@ -54,8 +55,8 @@ _SAMPLE: Final = TraceContext(1, 1)
 
 
 class Ordinary:
-    """The calls of one tool in one life, by callers who ask for nothing special. Made once for as
-    long as the life, its server's configuration and the catalogue stand.
+    """The calls of one tool in one life, by callers who ask for nothing special, or all for the
+    same. Made once for as long as the life, its server's configuration and the catalogue stand.
 
     `possible`: whether there are such calls; `tells` takes each of them that ended well. `request`
     is what is known of its request before it is made. `signals` count what the server says,
@@ -63,7 +64,7 @@ class Ordinary:
     """
 
     __slots__ = (
-        *("era", "gate", "life", "possible", "record", "renew_s", "request", "server"),
+        *("era", "gate", "handlers", "life", "possible", "record", "renew_s", "request", "server"),
         *("signals", "template", "tells", "timeout_s", "tool"),
     )
     era: Era
@@ -72,12 +73,20 @@ class Ordinary:
     tells: tuple[Callable[[OneOfMany], None], ...]
 
     def __init__(
-        self, peer: Peer, life: Life, call: RoutedCall, *, signals: Counting, record: Noting
+        self,
+        peer: Peer,
+        life: Life,
+        call: RoutedCall,
+        *,
+        handlers: InputHandlers | None,
+        signals: Counting,
+        record: Noting,
     ) -> None:
         timing = peer.server.timing
         self.life = life
         self.server = peer.server
         self.gate = peer.gate
+        self.handlers = handlers
         self.signals = signals
         self.record = record
         self.tool = call.local_name
@@ -85,7 +94,7 @@ class Ordinary:
         self.renew_s = timing.call_timeout_s if timing.reset_timeout_on_progress else None
         self.possible = False
         era = life.era
-        if era is None or life.headers is not None or peer.opens_addresses(era.version):
+        if era is None or life.headers is not None or peer.opens_addresses(era.version, handlers):
             return
         self.era = era
         self.request = life.writing.fact(era, self.errand(0.0, None))
@@ -93,7 +102,9 @@ class Ordinary:
         routed = msgspec.structs.replace(call, attempts=1, era=era.name, delivery="replied")
         tells = peer.telemetry.alike(Finished(routed, _SAMPLE), Finished(sent, _SAMPLE))
         numbered = self.renew_s is not None
-        template = life.writing.template(era, CALL_TOOL, self.tool, numbered=numbered)
+        template = life.writing.template(
+            era, CALL_TOOL, self.tool, handlers=handlers, numbered=numbered
+        )
         if tells is not None and template is not None:
             self.tells, self.template, self.possible = tells, template, True
 
@@ -109,16 +120,19 @@ class Ordinary:
             target=self.tool,
             parent=parent,
             purpose="call",
+            handlers=self.handlers,
             witness=witness,
         )
 
 
 class Kept:
-    """Where the present one of a route is kept, possible or not."""
+    """Where the present one of a route is kept, possible or not. `handlers` are those of its
+    callers."""
 
-    __slots__ = ("ordinary",)
+    __slots__ = ("handlers", "ordinary")
 
-    def __init__(self) -> None:
+    def __init__(self, handlers: InputHandlers | None = None) -> None:
+        self.handlers = handlers
         self.ordinary: Ordinary | None = None
 
 

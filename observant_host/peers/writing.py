@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from observant_host.peers.eras import Era, Params
     from observant_host.peers.errand import Errand
     from observant_host.peers.headers import Headers
+    from observant_host.peers.input_handlers import InputHandlers
     from observant_host.telemetry.facade import TraceContext
     from observant_host.wire.envelope import Stamp
     from observant_host.wire.templates import Template
@@ -77,10 +78,13 @@ class Writing:
             self._facts[key] = fact
         return fact
 
-    def template(self, era: Era, method: str, name: str, *, numbered: bool) -> Template | None:
+    def template(
+        self, era: Era, method: str, name: str, *, handlers: InputHandlers | None, numbered: bool
+    ) -> Template | None:
         """What writes this method's requests for what is called `name`, by callers who ask for
-        nothing special."""
-        stamp, declared = self._stamp, self._declared
+        nothing special and have these handlers (None: the life's own)."""
+        stamp = self._stamp if handlers is None else None
+        declared = self._declared if handlers is None else handlers.capabilities()
 
         def write(
             request_id: int, arguments: Raw, traceparent: str | None, token: int | None
@@ -88,6 +92,9 @@ class Writing:
             params = {"name": name, "arguments": arguments}
             if stamp is not None:
                 return stamp.request(request_id, method, params, traceparent, None, token)
+            if isinstance(era, ModernEra):
+                written = era.stamp(declared)
+                return written.request(request_id, method, params, traceparent, None, token)
             return era.request(
                 request_id, method, params, capabilities=declared, trace=None, progress_token=token
             )

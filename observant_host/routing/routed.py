@@ -53,7 +53,17 @@ class Routed(Witness):
     """
 
     __slots__ = (
-        *("_asked", "_declared", "_of", "_operation", "_params", "_target", "_task", "_terms"),
+        *(
+            "_asked",
+            "_declared",
+            "_of",
+            "_operation",
+            "_params",
+            "_parent",
+            "_target",
+            "_task",
+            "_terms",
+        ),
         *("_unsure", "_withdrawn", "began", "context", "ended_s", "expires", "given", "key"),
         "name",
     )
@@ -68,6 +78,7 @@ class Routed(Witness):
         params: Mapping[str, Any],
         terms: Terms,
         fact: RoutedCall,
+        parent: TraceContext | None = None,
     ) -> None:
         self.attempts = 0
         self.delivery = "not_sent"
@@ -87,6 +98,7 @@ class Routed(Witness):
         self._target = target
         self._params = params
         self._terms = terms
+        self._parent = parent
         self.given = fact
 
     def cancel(self, why: str) -> None:
@@ -117,7 +129,7 @@ class Routed(Witness):
         if peer is None or way is None:
             return await self.run()
         telemetry = of.telemetry
-        parent, start_ns = telemetry.around(), telemetry.wall_ns()
+        parent, start_ns = self._parent or telemetry.around(), telemetry.wall_ns()
         context, handle = telemetry.start(self.given, parent, (), start_ns)
         self.context = context
         self._task = asyncio.current_task()
@@ -125,7 +137,7 @@ class Routed(Witness):
         of.calls.began(self)
         call = OrdinaryCall(way, context, parent, start_ns, self.began, self)
         first = None
-        if handle is None and call.handle is None and not context.tracestate:
+        if not context.tracestate:
             way.gate.in_flight += 1
             first = call
             try:
@@ -162,7 +174,7 @@ class Routed(Witness):
             if asked.deadline_s is not None:
                 self.expires = self.began + asked.deadline_s
             of.calls.began(self)
-            self._operation = telemetry.operation(self.given, asked.parent)
+            self._operation = telemetry.operation(self.given, self._parent)
         try:
             with self._operation as operation:
                 self.context = operation.context

@@ -7,7 +7,9 @@ every call of a tool is made once and kept as long as the catalogue.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from observant_host.decisions.catalogue import PromptEntry, ToolEntry
 from observant_host.decisions.routes import (
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from observant_host.decisions.catalogue import Catalogue, EntryKind
     from observant_host.decisions.routes import NoRoute
+    from observant_host.peers.peer import Terms
     from observant_host.routing.asked import CallOptions
     from observant_host.routing.call_result import CallResult
     from observant_host.routing.catalogue_store import CatalogueStore
@@ -49,8 +52,18 @@ class _Route(NamedTuple):
 
     asked: Asked
     target: Target
+    terms: Terms
     fact: RoutedCall
     kept: Kept
+    others: dict[str | None, _Route]
+    """Of callers who ask for the same each time, by principal."""
+
+
+MAX_OTHERS: Final = 64
+"""Principals that are remembered of one tool; when they are more, all are forgotten."""
+_REPEATED: Final = frozenset({"principal", "parent", "handlers", "inputs"})
+"""Options that callers who are alike say with each call: all of them, but for their trace, again
+and again."""
 
 
 class Router:
@@ -87,14 +100,18 @@ class Router:
         route = self._routes.get(name) or self._route(name, catalogue)
         if isinstance(route, CallError):
             return self._send(Asked(name=name, method="tools/call", **options), route, NOTHING)
-        asked, target, fact, kept = route
+        if options:
+            usual = self._usual(route, options)
+            if usual is None:
+                return self._unusual(route, arguments, options)
+            route = usual
+        asked, target, terms, fact, kept, _ = route
         try:
             params = {"name": target.local_name, "arguments": as_object(arguments)}
-        except InvalidCall as error:
-            return self._send(Asked(name=name, method="tools/call", **options), error, NOTHING)
-        if options:
-            return self._send(Asked(name=name, method="tools/call", **options), target, params)
-        return Routed(self, asked, target, params, NOTHING, fact).ordinary(target, kept)
+        except InvalidCall:
+            return self._unusual(route, arguments, options)
+        parent = options.get("parent")
+        return Routed(self, asked, target, params, terms, fact, parent).ordinary(target, kept)
 
     def _route(self, name: str, catalogue: Catalogue) -> _Route | CallError:
         """Kept as long as the catalogue: as many as there are names in it."""
@@ -102,8 +119,33 @@ class Router:
         if isinstance(target, CallError):
             return target
         asked = Asked(name=name, method="tools/call")
-        route = self._routes[name] = _Route(asked, target, told_of(asked, target), Kept())
+        route = self._routes[name] = _route_of(asked, target)
         return route
+
+    def _usual(self, route: _Route, options: CallOptions) -> _Route | None:
+        """The same for callers who ask as this one does, where such calls are alike."""
+        if not options.keys() <= _REPEATED:
+            return None
+        principal, handlers = options.get("principal"), options.get("handlers")
+        inputs, others = options.get("inputs", "answer"), route.others
+        known = others.get(principal)
+        if known is None or known.asked.handlers is not handlers or known.asked.inputs != inputs:
+            if len(others) >= MAX_OTHERS:
+                others.clear()
+            asked = msgspec.structs.replace(
+                route.asked, principal=principal, handlers=handlers, inputs=inputs
+            )
+            known = others[principal] = _route_of(asked, route.target)
+        return known
+
+    def _unusual(
+        self, route: _Route, arguments: Mapping[str, Any] | Raw | None, options: CallOptions
+    ) -> Coroutine[Any, Any, CallResult]:
+        name, target = route.asked.name, route.target
+        asked = Asked(name=name, method="tools/call", **options)
+        return self._written(
+            asked, target, lambda: {"name": target.local_name, "arguments": as_object(arguments)}
+        )
 
     def get_prompt(
         self,
@@ -172,7 +214,8 @@ class Router:
                 params = asked.beside(params)
             except InvalidCall as error:
                 target = error
-        return Routed(self, asked, target, params, asked.terms(), told_of(asked, target)).run()
+        fact, terms = told_of(asked, target), asked.terms()
+        return Routed(self, asked, target, params, terms, fact, asked.parent).run()
 
     def _aim(self, found: ToolEntry | PromptEntry | NoRoute, kind: EntryKind) -> Target | CallError:
         match found:
@@ -222,3 +265,7 @@ class Router:
         if entry is None:
             return self._aim_resource(uri, server)
         return Target(entry.server, uri, uri=uri)
+
+
+def _route_of(asked: Asked, target: Target) -> _Route:
+    return _Route(asked, target, asked.terms(), told_of(asked, target), Kept(asked.handlers), {})

@@ -75,8 +75,14 @@ class Calling(ABC):
         if life is None or life.inbox.end.raised:
             return None
         if known is None or known.life is not life or known.server is not peer.server:
-            signals = record.vitals.signals
-            known = kept.ordinary = Ordinary(peer, life, call, signals=signals, record=record)
+            known = kept.ordinary = Ordinary(
+                peer,
+                life,
+                call,
+                handlers=kept.handlers,
+                signals=record.vitals.signals,
+                record=record,
+            )
         if (
             not known.possible
             or gate.in_flight >= gate.room

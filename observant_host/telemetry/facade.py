@@ -214,19 +214,18 @@ class Telemetry:
     def alike(
         self, call: Finished, request: Finished
     ) -> tuple[Callable[[OneOfMany], None], ...] | None:
-        """Where calls go that end well after one request and differ from these in numbers only;
-        for what has no span of a tracing library. None where some sink wants to see each of the
-        two by itself: then each is an operation of its own."""
+        """Where calls go that end well after one request and differ from these in numbers only.
+        None where some sink wants to see each of the two by itself: then each is an operation of
+        its own."""
         told: list[Callable[[OneOfMany], None]] = []
         kinds = (type(call.fact), type(request.fact))
         for one in self._sinks:
             wanted = [kind for kind in kinds if one.wants(kind)]
-            if not wanted or (isinstance(one, Choosy) and all(map(one.passes_over, wanted))):
-                continue
-            way = one.alike(call, request) if isinstance(one, Repetitive) else None
-            if way is None:
+            way = one.alike(call, request) if wanted and isinstance(one, Repetitive) else None
+            if way is not None:
+                told.append(way)
+            elif not (isinstance(one, Choosy) and all(map(one.passes_over, wanted))) and wanted:
                 return None
-            told.append(way)
         return None if self.audit is not None else tuple(told)
 
     # For Operation: `start` gives identity, `embedding` says what is around, `ways` where it goes.
