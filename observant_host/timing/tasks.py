@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import sys
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
@@ -40,10 +41,7 @@ def spawn(
     on_error(name, exception) is called once if it fails; without it, the loop's exception
     handler is. A cancellation is not a failure.
     """
-    loop = asyncio.get_running_loop()
-    task = loop.create_task(coro, name=name, context=contextvars.Context())
-    task.add_done_callback(_reporter(name, on_error), context=contextvars.Context())
-    return task
+    return spawn_owned(name, coro, ended=partial(_report, name, on_error))
 
 
 def spawn_owned(
@@ -63,23 +61,20 @@ def begin(name: str, coro: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     loop, context = asyncio.get_running_loop(), contextvars.Context()
     if sys.version_info >= (3, 12):
         return asyncio.Task(coro, loop=loop, name=name, context=context, eager_start=True)
-    return asyncio.Task(coro, loop=loop, name=name, context=context)
+    return loop.create_task(coro, name=name, context=context)
 
 
-def _reporter(
-    name: str, on_error: Callable[[str, BaseException], None] | None
-) -> Callable[[asyncio.Task[Any]], None]:
-    def report(task: asyncio.Task[Any]) -> None:
-        if task.cancelled() or (error := task.exception()) is None:
-            return
-        if on_error is not None:
-            on_error(name, error)
-            return
-        task.get_loop().call_exception_handler(
-            {"message": f"task {name} failed", "exception": error, "task": task}
-        )
-
-    return report
+def _report(
+    name: str, on_error: Callable[[str, BaseException], None] | None, task: asyncio.Task[Any]
+) -> None:
+    if task.cancelled() or (error := task.exception()) is None:
+        return
+    if on_error is not None:
+        on_error(name, error)
+        return
+    task.get_loop().call_exception_handler(
+        {"message": f"task {name} failed", "exception": error, "task": task}
+    )
 
 
 class OwnerTask:
@@ -148,37 +143,62 @@ class OwnerTask:
 class Signal:
     """Something to wake up for; stays set until cleared. For one loop, like asyncio.Event.
 
-    `raised` is what `is_set` says, to be read only: for where even that call is too much.
+    `raised` is what `is_set` says, to be read only: for where even that call is too much. A host
+    has dozens of signals for each server, most with one waiter or none: a set is for more.
     """
 
     __slots__ = ("_waiters", "raised")
 
     def __init__(self) -> None:
         self.raised = False
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: asyncio.Future[None] | set[asyncio.Future[None]] | None = None
 
     def is_set(self) -> bool:
         return self.raised
 
     def set(self) -> None:
         self.raised = True
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        waiters = self._waiters
+        if isinstance(waiters, set):
+            for waiter in waiters:
+                _resolve(waiter)
+        elif waiters is not None:
+            _resolve(waiters)
 
     def clear(self) -> None:
         self.raised = False
 
     async def wait(self) -> None:
         if not self.raised:
-            await _first([self], None)
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.watch(waiter)
+            try:
+                await waiter
+            finally:
+                self.unwatch(waiter)
 
     def watch(self, waiter: asyncio.Future[None]) -> None:
         """Resolve `waiter` at the next set; `unwatch` it when you no longer wait."""
-        self._waiters.add(waiter)
+        waiters = self._waiters
+        if waiters is None:
+            self._waiters = waiter
+        elif isinstance(waiters, set):
+            waiters.add(waiter)
+        else:
+            self._waiters = {waiters, waiter}
 
     def unwatch(self, waiter: asyncio.Future[None]) -> None:
-        self._waiters.discard(waiter)
+        waiters = self._waiters
+        if waiters is waiter:
+            self._waiters = None
+        elif isinstance(waiters, set):
+            waiters.discard(waiter)
+            self._waiters = waiters or None
+
+
+def _resolve(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Latch(Signal, Generic[T]):
@@ -249,23 +269,12 @@ async def wait_any(clock: Clock, seconds: float | None, *signals: Signal) -> Sig
             return signal
     if seconds is not None and seconds <= 0:
         return None
-    until = None if seconds is None else clock.monotonic() + seconds
-    await _first(signals, (clock, until) if until is not None else None)
-    return next((signal for signal in signals if signal.is_set()), None)
-
-
-async def _first(
-    signals: tuple[Signal, ...] | list[Signal], until: tuple[Clock, float] | None
-) -> None:
     waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    timer = None
+    if seconds is not None:
+        timer = clock.call_at(clock.monotonic() + seconds, partial(_resolve, waiter))
     for signal in signals:
         signal.watch(waiter)
-
-    def expire() -> None:
-        if not waiter.done():
-            waiter.set_result(None)
-
-    timer = until[0].call_at(until[1], expire) if until else None
     try:
         await waiter
     finally:
@@ -273,3 +282,4 @@ async def _first(
             timer.cancel()
         for signal in signals:
             signal.unwatch(waiter)
+    return next((signal for signal in signals if signal.is_set()), None)

@@ -232,3 +232,16 @@ async def test_much_work_is_done_in_order_and_lets_others_have_their_turns() -> 
     await beside
     assert done == list(range(3 * IN_ONE_TURN))
     assert {IN_ONE_TURN, 2 * IN_ONE_TURN} <= set(seen)
+
+
+async def test_of_many_that_wait_for_one_signal_all_are_woken_but_those_who_left() -> None:
+    signal = Signal()
+    waiting = [asyncio.create_task(signal.wait()) for _ in range(4)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    await asyncio.wait({waiting[1]})
+    signal.unwatch(asyncio.get_running_loop().create_future())  # who never waited
+    signal.set()
+    await asyncio.gather(*waiting[:1], *waiting[2:])
+    assert waiting[1].cancelled()
+    assert not signal._waiters
