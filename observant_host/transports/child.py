@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 if sys.platform == "linux":
     import resource
 
-STARTS_AT_ONCE: Final = 8
-"""A few times the cores: 500 starts at once stall the loop for 4 s, 8 at a time for 35 ms."""
+STARTS_AT_ONCE: Final = 1
+"""Until a child executes its program its parent holds the interpreter, in whichever thread: 8 ms on
+a busy machine. More would gain nothing, for they come one after the other anyway, but in a row they
+stall the loop, which between two of them has its turn; and fewer children come to life at once."""
 
 
 _started: Final[set[int]] = set()
