@@ -23,7 +23,7 @@ from observant_host.transports.base import Outbound
 from observant_host.wire.messages import COMPLETE, peek
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from msgspec import Raw
 
@@ -94,7 +94,7 @@ class Ordinary:
         self.renew_s = timing.call_timeout_s if timing.reset_timeout_on_progress else None
         self.possible = False
         era = life.era
-        if era is None or life.headers is not None or peer.opens_addresses(era.version, handlers):
+        if era is None or life.session or peer.opens_addresses(era.version, handlers):
             return
         self.era = era
         self.request = life.writing.fact(era, self.errand(0.0, None))
@@ -191,21 +191,26 @@ class OrdinaryCall(OpenCall):
             self._errand = self.of.errand(self.began, self.outer, self._witness)
         return self._errand
 
-    def send(self, arguments: Raw) -> None:
-        """Raises TransportError: nothing was sent."""
+    def send(self, params: Mapping[str, Any]) -> None:
+        """Raises TransportError, InvalidCall: nothing was sent."""
         of, context, witness = self.of, self.context, self._witness
         witness.attempts = 1
         witness.delivery = "sent_no_reply"
         witness.era = of.era.name
         text, traced, numbered = of.template
-        request_id = self.id
+        request_id, arguments, headers = self.id, params["arguments"], of.life.headers
         if not traced:
             holes: tuple[Any, ...] = (request_id, arguments)
         else:
             flags = context.sampled
             holes = (request_id, arguments, context.trace_id, context.span_id, flags)
         frame = text % (*holes, request_id) if numbered else text % holes
-        out = Outbound(frame, CALL_TOOL, request_id, of.era.version)
+        if headers is None:
+            out = Outbound(frame, CALL_TOOL, request_id, of.era.version)
+        else:
+            out = headers.outbound(
+                of.era, frame, request_id=request_id, method=CALL_TOOL, params=params
+            )
         self._sent_ns = perf_counter_ns()
         of.life.send(self, out)
 

@@ -141,7 +141,7 @@ class Routed(Witness):
             way.gate.in_flight += 1
             first = call
             try:
-                call.send(self._params["arguments"])
+                call.send(self._params)
                 raw = await call.future
             except BaseException as failed:  # noqa: BLE001 - raised again where it is told
                 call.failed = failed
