@@ -66,7 +66,7 @@ class Making:
         return {
             "credentials": Fixed(),
             "max_message_bytes": 16 << 20,
-            "connect_timeout_s": 5,
+            "connect_timeout_s": 20,
             "shutdown_timeout_s": 2,
             "masker": Masker(changes.pop("secrets", ())),
             "telemetry": self.telemetry,
