@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 
@@ -21,40 +23,43 @@ MAX_DIGITS: Final = 8
 """Of a length: nothing that large is taken at once anyway."""
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """`digest` is of all that stays the same: a head holds a token, which is kept nowhere. The body
     begins at `begin` and has `length` bytes."""
 
     digest: bytes
     begin: int
     length: int
-    traceparent: str | None
+    traceparent: str | None = None
 
 
 def head_of(data: bytes) -> Head | None:
     """The head that data begins with; None where it is not whole, or says no plain length."""
     end = data.find(b"\r\n\r\n")
-    if end < 0:
-        return None
-    at = max(data.find(_LENGTH, 0, end), data.find(_LENGTH.lower(), 0, end))
+    at = data.find(_LENGTH, 0, end)
+    if at < 0:
+        at = data.find(_LENGTH_LOWER, 0, end)
     first = at + len(_LENGTH)
     last = data.find(b"\r", first)
     length = data[first:last]
-    if at < 0 or len(length) > MAX_DIGITS or not length.isdigit():
+    if end < 0 or at < 0 or len(length) > MAX_DIGITS or not length.isdigit():
         return None
-    same, traced, ends = data[:end], None, 0
-    at = max(data.find(_TRACED, 0, end), data.find(_TRACED.title(), 0, end))
-    begins = at + len(_TRACED)
-    if at >= 0 and (trace := _TRACE.match(data, begins)) is not None:
-        traced, ends = trace[1].decode(), trace.end(1)
-        if begins > first:
-            same = same[:begins] + same[ends:]
-    same = same[:first] + same[last:]
-    if traced is not None:
-        if begins < first:
-            same = same[:begins] + same[ends:]
-        same += b"\n"  # nor is it the head that has the field without a value
-    return Head(sha256(same).digest(), end + 4, int(length), traced)
+    at = data.find(_TRACED, 0, end)
+    if at >= 0 and (trace := _TRACE.match(data, at - len(_BEFORE))) is not None:
+        return _traced(data, end, (first, last), trace)
+    return Head(sha256(data[:first] + data[last:end]).digest(), end + 4, int(length))
+
+
+def _traced(data: bytes, end: int, length: tuple[int, int], trace: re.Match[bytes]) -> Head:
+    """As `head_of`, where there is a trace as well."""
+    begins, ends = trace.span(1)
+    first, last = length
+    if begins < first:
+        same = data[:begins] + data[ends:first] + data[last:end]
+    else:
+        same = data[:first] + data[last:begins] + data[ends:end]
+    same += b"\n"  # nor is it the head that has the field without a value
+    return Head(sha256(same).digest(), end + 4, int(data[first:last]), trace[1].decode())
 
 
 class Heads(Generic[T]):
@@ -77,7 +82,11 @@ class Heads(Generic[T]):
 
 
 _LENGTH: Final = b"\r\nContent-Length: "
-_TRACED: Final = b"\r\ntraceparent: "
-"""As programs write them, or all in small letters, or the first one large."""
-_TRACE: Final = re.compile(rb"([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})\r\n")
+_LENGTH_LOWER: Final = _LENGTH.lower()
+"""As programs write it, one or the other."""
+_BEFORE: Final = b"\r\nt"
+_TRACED: Final = b"raceparent: "
+_TRACE: Final = re.compile(
+    rb"\r\n[tT]raceparent: ([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})\r\n"
+)
 """As W3C Trace Context writes it; whatever it is worth, it is a plain field."""

@@ -61,7 +61,7 @@ def begin(name: str, coro: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     loop, context = asyncio.get_running_loop(), contextvars.Context()
     if sys.version_info >= (3, 12):
         return asyncio.Task(coro, loop=loop, name=name, context=context, eager_start=True)
-    return loop.create_task(coro, name=name, context=context)
+    return asyncio.Task(coro, loop=loop, name=name, context=context)
 
 
 def _report(

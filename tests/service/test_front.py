@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     Script = Callable[[Asked], Awaitable[web.StreamResponse]]
 
 IDLE_S = 75.0
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 FIELDS = {"Host": "h", "Content-Type": "application/json"}
 
 
@@ -71,6 +73,9 @@ class Line:
             return b"over"
         length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
         return await self._reader.readexactly(int(length))
+
+    async def answers(self, count: int) -> list[bytes]:
+        return [await self.answer() for _ in range(count)]
 
     async def ask(self, data: bytes) -> bytes:
         self.send(data)
@@ -182,7 +187,7 @@ async def until(condition: Callable[[], bool]) -> None:
 async def test_a_head_that_was_answered_once_goes_straight_whatever_its_length_and_trace(
     desk: Desk,
 ) -> None:
-    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    trace = TRACE
     line = await desk.line()
     assert await line.ask(request(b"a longer body")) == b"a longer body"
     other = await desk.line(known=False)
@@ -273,6 +278,38 @@ async def test_the_rest_of_a_request_is_never_taken_for_the_next(desk: Desk, cut
     assert await line.answer() == inner
     assert await line.ask(request(b"last")) == b"last"
     assert b"inner" not in desk.straight
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_every_request_is_answered_once_and_in_its_order_however_it_is_cut(
+    desk: Desk, seed: int
+) -> None:
+    dice = random.Random(seed)
+    nested = request(b"inner")
+    kinds = [
+        lambda body: request(body),
+        lambda body: request(body, X="y"),
+        lambda body: request(body, traceparent=TRACE),
+        lambda body: request(body, Origin="http://localhost"),
+        lambda body: request(
+            b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body),
+            Transfer_Encoding="chunked",
+            Content_Length="",
+        ),
+    ]
+    line = await desk.line()
+    bodies = [dice.choice([b"one", nested, nested * 3, b"x" * 3000]) for _ in range(30)]
+    whole = b"".join(dice.choices(kinds, (9, 4, 4, 1, 1))[0](body) for body in bodies)
+    reading = asyncio.ensure_future(line.answers(len(bodies)))
+    at = 0
+    while at < len(whole):
+        size = dice.choice([1, 7, 150, len(request()), len(nested), 4000])
+        line.send(whole[at : at + size])
+        at += size
+        for _ in range(dice.choice([0, 0, 3, 20])):
+            await asyncio.sleep(0)
+    assert await reading == bodies
+    assert sorted(desk.straight + desk.ordinary) == sorted(bodies)
 
 
 async def test_a_head_in_two_pieces_is_aiohttps(desk: Desk) -> None:

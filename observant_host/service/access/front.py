@@ -80,9 +80,8 @@ class Fronts:
     def __call__(self) -> Front:
         return Front(self.server(), self)
 
-    def over(self, one: Front) -> None:
-        """What it began has ended."""
-        self.busy.discard(one)
+    def look(self) -> None:
+        """Whether all that was begun has ended."""
         if self.closing and not self.busy:
             self.quiet.set()
 
@@ -127,7 +126,8 @@ class Front(asyncio.Protocol):
         self._released()
         if self._task is not None:
             self._task.cancel()
-            self.of.over(self)
+            self.of.busy.discard(self)
+            self.of.look()
 
     def eof_received(self) -> None:
         self.inner.eof_received()
@@ -228,7 +228,9 @@ class Front(asyncio.Protocol):
         """The next one may begin."""
         of = self.of
         self._busy = False
-        of.over(self)
+        of.busy.discard(self)
+        if of.closing:
+            of.look()
         self._last = of.clock.monotonic()
         if self._timer is None and self.transport is not None:
             self._timer = of.clock.call_at(self._last + of.idle_s, self._look)

@@ -112,7 +112,8 @@ class Door:
         headers = asked.headers
         messages = decode(asked.body)
         message = messages[0] if len(messages) == 1 else None
-        if not isinstance(message, Request) or not _is_modern(message, headers.get(VERSION)):
+        modern = headers.get(VERSION) in MODERN  # as `era_of` says without a look into `_meta`
+        if not isinstance(message, Request) or not modern or message.method == "initialize":
             if _is_legacy(headers, message):
                 return await self._legacy.post(asked, caller)
             if isinstance(message, Notification):
@@ -148,11 +149,6 @@ class Door:
         if not mirrored and repeats(read, headers.getall):
             return None
         return mismatch(read, _by_name(headers), mirrored)
-
-
-def _is_modern(message: Request, header: str | None) -> bool:
-    """Whether `era_of` says so without a look into `_meta`."""
-    return header in MODERN and message.method != "initialize"
 
 
 def _is_legacy(headers: Headers, message: object) -> bool:
