@@ -202,7 +202,8 @@ def test_a_signal_meant_for_a_process_that_is_gone_hits_nobody() -> None:
     try:
         found = guardian_process.read_process(child)
         assert found is not None
-        guardian_process.send_signal(found._replace(start=found.start + 1), signal.SIGKILL)
+        another = Process(child, found.parent, found.group, found.session, found.start + 1)
+        guardian_process.send_signal(another, signal.SIGKILL)
         assert alive(child)
         guardian_process.send_signal(found, signal.SIGKILL)
     finally:
