@@ -361,6 +361,7 @@ class Call(Errand):
             generation=life.generation,
             attempts=1 + self.round - (self._hand_up or 0) if attempts is None else attempts,
             input_required=self._wanted,
+            typed=self.seen.result_type is not None,
         )
 
     def _era(self) -> str:

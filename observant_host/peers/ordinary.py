@@ -142,17 +142,18 @@ class OrdinaryCall(OpenCall):
 
     `began` is in seconds of the host's clock, `began_ns` by `time.perf_counter_ns`; `ticket` is
     what its server had said by then, `handle` what a tracing library wants back for its request.
-    `failed` says why there is no result.
+    `failed` says why there is no result, `typed` that the one there is has a `resultType`.
     """
 
     __slots__ = (
         *("_errand", "_sent_ns", "_witness", "began_ns", "duration_ns", "failed", "handle"),
-        *("inner_ns", "lead_ns", "of", "outer", "parent", "start_ns", "ticket"),
+        *("inner_ns", "lead_ns", "of", "outer", "parent", "start_ns", "ticket", "typed"),
     )
     method = CALL_TOOL
     duration_ns: int
     inner_ns: int
     lead_ns: int
+    typed: bool
     _sent_ns: int
 
     def __init__(
@@ -218,9 +219,8 @@ class OrdinaryCall(OpenCall):
         """Whether this is all, and told. Otherwise somebody has to look closer."""
         came_ns = perf_counter_ns()
         seen = peek(raw)
-        if seen is COMPLETE or (
-            seen.result_type is None and not seen.is_error and seen.problem is None
-        ):
+        self.typed = typed = seen is COMPLETE
+        if typed or (seen.result_type is None and not seen.is_error and seen.problem is None):
             of = self.of
             of.gate.leave()
             of.record.last_call = "ok"

@@ -151,7 +151,7 @@ class Routed(Witness):
                     self.ended_s = of.clock.monotonic()
                     of.calls.ended(self)
                     self._over()
-                    return CallResult(raw, call=self)
+                    return CallResult(raw, call=self, typed=call.typed)
         self._operation = telemetry.operation(self.given, parent).began(
             context, handle, start_ns=start_ns, began_ns=call.began_ns
         )
