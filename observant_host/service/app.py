@@ -54,7 +54,8 @@ CLOSING_S: Final = 1.0
 
 
 class Service:
-    """The listeners of one host. `addresses` says where it can be reached, once it listens.
+    """The listeners of one host. `addresses` says where it can be reached, once it listens;
+    `fronts` are what stands before aiohttp where agents are served.
 
     `head_s`: a connection without a whole request's head is closed after so long.
     """
@@ -75,7 +76,7 @@ class Service:
         self.legacy = LegacyDoor(self.desk, host, clock=self._clock)
         self.events = Events(host, clock=self._clock)
         self._listeners: list[asyncio.Server] = []
-        self._fronts: list[Fronts] = []
+        self.fronts: list[Fronts] = []
         self._runners: list[web.AppRunner] = []
         self._private_in: Path | None = None
         self._opening: Signal | None = None
@@ -180,7 +181,7 @@ class Service:
         protocol: Any = runner.server
         if before is not None and runner.server is not None:
             protocol = before(runner.server)
-            self._fronts.append(protocol)
+            self.fronts.append(protocol)
         loop = asyncio.get_running_loop()
         try:
             server = await loop.create_server(protocol, at.host, at.port, ssl=tls)
@@ -220,7 +221,7 @@ class Service:
         self.legacy.close()
         for server in self._listeners:
             server.close()
-        for fronts in self._fronts:
+        for fronts in self.fronts:
             await fronts.settle(CLOSING_S)
         runners, self._runners = self._runners, []
         for runner in runners:

@@ -40,17 +40,23 @@ class Here:
         return status, seen, json.loads(body)
 
     async def raw(
-        self, bearer: str = "agent-secret", *, arguments: Any = None, **headers: str
+        self,
+        bearer: str = "agent-secret",
+        *,
+        tool: str = "echo",
+        arguments: Any = None,
+        meta: Any = STAMP,
+        **headers: str,
     ) -> tuple[int, dict[str, str], str]:
         """As `call`, whatever the body is."""
-        params = {"name": "echo", "arguments": arguments or {"text": "hi"}, "_meta": STAMP}
+        params = {"name": tool, "arguments": arguments or {"text": "hi"}, "_meta": meta}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         told = {
             "Authorization": f"Bearer {bearer}",
             "Content-Type": "application/json",
             "MCP-Protocol-Version": "2026-07-28",
             "Mcp-Method": "tools/call",
-            "Mcp-Name": "echo",
+            "Mcp-Name": tool,
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
         async with self._session.post(self._url, data=json.dumps(body), headers=told) as answer:
@@ -62,7 +68,7 @@ class Here:
 async def agent(**keys: Any) -> AsyncIterator[tuple[Here, Doors]]:
     connector = aiohttp.TCPConnector(limit=1)
     async with (
-        doors(servers={"p": {"tools": "echo"}}, **keys) as here,
+        doors(servers={"p": {"tools": "echo,big,progress,fail"}}, **keys) as here,
         aiohttp.ClientSession(connector=connector) as session,
     ):
         yield Here(session, here.service.addresses["admin"] + "/mcp"), here
@@ -137,6 +143,29 @@ async def test_a_mistake_of_ours_shows_no_more_by_either_way(
         assert "details" not in body
         told = [fact.fact.code for fact in here.told if isinstance(fact.fact, HttpAnswered)]
         assert told[-2:] == ["500", "500"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "small", "meta", "kind"),
+    [
+        ("big", {"bytes": 200_000}, {"bytes": 9}, STAMP, "application/json"),
+        ("progress", {}, {}, {**STAMP, "progressToken": "t"}, "text/event-stream"),
+        ("fail", {}, {}, STAMP, "application/json"),
+    ],
+)
+async def test_more_than_one_small_body_is_the_same_by_either_way(
+    tool: str, arguments: Any, small: Any, meta: Any, kind: str
+) -> None:
+    async with agent() as (one, here):
+        ordinary = await one.raw(tool=tool, arguments=arguments, meta=meta)
+        assert (await one.raw(tool=tool, arguments=small))[0] == 200
+        short = await one.raw(tool=tool, arguments=arguments, meta=meta)
+        assert short == ordinary
+        assert (ordinary[0], ordinary[1]["content-type"]) == (200, kind)
+        assert (await one.raw(tool=tool, arguments=small))[0] == 200
+        assert here.service.fronts[0].server.requests_count <= 2
+        told = [fact.fact.code for fact in here.told if isinstance(fact.fact, HttpAnswered)]
+        assert told == ["200"] * 4
 
 
 async def test_a_body_beyond_the_limit_is_refused_by_either_way() -> None:
