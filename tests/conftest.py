@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,17 +14,27 @@ from hypothesis import HealthCheck, settings
 from tests.support.tap import ALL_SENT, summary
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from _pytest.terminal import TerminalReporter
 
 settings.register_profile(
     "any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("any_machine")
+settings.register_profile("thorough", settings.get_profile("any_machine"), max_examples=1000)
+settings.load_profile("any_machine")  # `--hypothesis-profile=thorough` looks ten times as long
+
+# Else all of a thousand children compile anew what they import; who starts pytest may ask for that.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # started in a shell's background: the children under test would inherit the deafness
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+ROOMS_OF_TIERS = ("browser", "interop", "soak")
+"""Rooms whose tests all have the mark of this name."""
 
 SLOW_ROOMS = ("scenarios", "cli", "service", "supervision", "transports")
 """They start processes and wait for them: begun first, so that no worker ends with them alone."""
@@ -33,6 +44,13 @@ SLOW_ROOMS = ("scenarios", "cli", "service", "supervision", "transports")
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two workers a processor: a test waits for processes about as long as it computes."""
     return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """No worker imports what it would then leave out."""
+    name, rooms = collection_path.name, config.rootpath / "tests"
+    of_tier = collection_path.parent == rooms and name in ROOMS_OF_TIERS
+    return True if of_tier and f"not {name}" in config.option.markexpr else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -283,7 +283,6 @@ HISTORY = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     steps=HISTORY,
     held=GRANTS,
