@@ -182,9 +182,10 @@ def _left(line: bytes, wanted: Wanted) -> _Left | None:
 def _without(line: bytes, going: list[bool]) -> bytes:
     """The line without those of its spans."""
     request, goes = msgspec.json.decode(line), iter(going)
-    for part in request["resourceSpans"]:
-        for scope in part["scopeSpans"]:
-            scope["spans"] = [span for span in scope["spans"] if not next(goes)]
+    for around in (request, request.get("trace", {})):  # as `spans_or_none` goes through them
+        for part in (*around.get("resourceSpans", ()), *around.get("batches", ())):
+            for scope in part.get("scopeSpans", ()):
+                scope["spans"] = [span for span in scope.get("spans", ()) if not next(goes)]
     return msgspec.json.encode(request) + b"\n"
 
 

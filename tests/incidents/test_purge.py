@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import stat
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,31 @@ async def test_all_about_one_server_goes_from_both_streams(tmp_path: Path) -> No
         assert ".1.jsonl" in path.name, "a file that was changed is seen to be another"
     purge(tmp_path, Wanted(server="b"))
     assert all(".2.jsonl" in path.name for path in (tmp_path / "decisions").iterdir())
+
+
+def test_of_a_line_that_tells_of_several_servers_the_others_stay(tmp_path: Path) -> None:
+    """Also where it is a collector's, or a Tempo's, that somebody put there."""
+
+    def span(number: int, peer: str) -> dict[str, object]:
+        pair = {"key": "observant_host.peer.name", "value": {"stringValue": peer}}
+        return {"traceId": f"{1:032x}", "spanId": f"{number:016x}", "attributes": [pair], "kind": 3}
+
+    def part(*spans: object) -> dict[str, object]:
+        return {"resource": {}, "scopeSpans": [{"spans": list(spans)}]}
+
+    request = {
+        "resourceSpans": [part(span(1, "a"), span(2, "b")), {}],
+        "trace": {"batches": [part(span(3, "b")), part(span(4, "a"))]},
+    }
+    path = tmp_path / "traces" / "20260101T000000.000000000Z-1.jsonl"
+    path.parent.mkdir()
+    path.write_text(json.dumps(request) + "\n")
+    assert purge(tmp_path, Wanted(server="a")).spans == 2
+    (left,) = path.parent.iterdir()
+    assert json.loads(left.read_bytes()) == {
+        "resourceSpans": [part(span(2, "b")), {}],
+        "trace": {"batches": [part(span(3, "b")), part()]},
+    }
 
 
 async def test_what_is_older_goes_and_empty_files_go_whole(tmp_path: Path) -> None:
