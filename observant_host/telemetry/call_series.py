@@ -119,9 +119,11 @@ class CallSeries:
         """What counts calls and requests like these, which ended well: what `call` and `request`
         do, with nothing left to be found. None where its tool is over the budget."""
         tool = call.local_name if call.method == "tools/call" else ""
+        if not self._affords(call.peer or NO_PEER, tool):
+            return None
         key = (call.peer, tool, "ok", "none")
         calls, duration, tool_calls, tool_duration = self._calls.get(key) or self._find(key)
-        if key not in self._calls or tool_calls is None or tool_duration is None:
+        if tool_calls is None or tool_duration is None:
             return None
         sent_key = (request.peer, request.method, request.era)
         sent, attempts = self._sent.get(sent_key) or self._find_sent(sent_key)
@@ -209,10 +211,11 @@ class CallSeries:
 
     def _tool(self, peer: str, tool: str) -> str:
         """The tool's label: its own while the budget lasts, then the catch-all."""
-        key = (peer, tool)
-        if key not in self._tools:
-            if len(self._tools) >= TOOL_BUDGET:
-                self._series(_OVERFLOW, _TOOL_CALLS).inc()
-                return OTHER_TOOL
-            self._tools.add(key)
+        if not self._affords(peer, tool):
+            self._series(_OVERFLOW, _TOOL_CALLS).inc()
+            return OTHER_TOOL
+        self._tools.add((peer, tool))
         return tool
+
+    def _affords(self, peer: str, tool: str) -> bool:
+        return (peer, tool) in self._tools or len(self._tools) < TOOL_BUDGET

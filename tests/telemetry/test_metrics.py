@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from observant_host.errors import CallTimeout
-from observant_host.telemetry.facade import Telemetry
+from observant_host.telemetry.facade import Finished, Telemetry, TraceContext
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.metrics import MetricSink
 from observant_host.telemetry.vocabulary import (
@@ -212,6 +212,11 @@ async def test_tools_get_series_until_the_budget_is_spent() -> None:
     assert 'observant_host_tool_calls_total{outcome="ok",peer="a",tool="_other"} 5.0' in text
     overflow = 'observant_host_label_overflow_total{metric="observant_host_tool_calls_total"}'
     assert value(text, overflow) == 5.0
+    routed = RoutedCall(name="x", method="tools/call", peer="a", local_name="one more")
+    sent = Request(peer="a", method="tools/call", era="modern")
+    nowhere = TraceContext(1, 1)
+    assert telemetry.alike(Finished(routed, nowhere), Finished(sent, nowhere)) is None
+    assert value(await text_of(sink), overflow) == 5.0, "nothing was called"
     telemetry.peer_forgotten("a")
     call(telemetry, peer="b", local_name="fresh")
     assert 'tool="fresh"' in await text_of(sink)
