@@ -18,7 +18,7 @@ from aiohttp import web
 from observant_host.errors import ConfigError, HostError
 from observant_host.service import private_socket
 from observant_host.service.access import Access, Hall, listeners
-from observant_host.service.access.front import Fronts
+from observant_host.service.access.fronts import Fronts
 from observant_host.service.access.hall import HEAD_S
 from observant_host.service.access.places import served_at
 from observant_host.service.access.tls import tls_context

@@ -17,7 +17,8 @@ import pytest
 from aiohttp import web
 
 from observant_host.service.access.asked import Ordinary
-from observant_host.service.access.front import HELD_S, Front, Fronts, front_of
+from observant_host.service.access.front import HELD_S, Front, front_of
+from observant_host.service.access.fronts import Fronts
 from observant_host.service.access.whole_answer import WholeAnswer
 from observant_host.service.callers import LOCAL
 from tests.support.clock import START_WALL_NS, ManualClock

@@ -1,8 +1,8 @@
 """A connection of a network listener: requests whose head is known are answered here, all others
 are aiohttp's.
 
-Traded for speed: reading a head, making a request, a writer and a task of it costs aiohttp more
-than our own door and the call behind it together. Programs repeat themselves: after the first
+Traded for speed: reading a head, making a request, a writer and two tasks of it costs aiohttp as
+much as the call behind it. Programs repeat themselves: after the first
 request of each kind was read, judged and answered the ordinary way, the next one begins with the
 same bytes, and all that is to be found out again is whether its token may still be used.
 
@@ -20,76 +20,23 @@ from typing import TYPE_CHECKING, Final, cast
 from aiohttp import web
 from aiohttp.payload import Payload
 
-from observant_host.decisions.http_heads import Heads, head_of
+from observant_host.decisions.http_heads import head_of
 from observant_host.service.access.straight import Straight, is_read, said_by
 from observant_host.service.access.whole_answer import WholeAnswer
-from observant_host.timing.tasks import Signal, begin, wait_any
+from observant_host.timing.tasks import begin
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from aiohttp.web_protocol import RequestHandler
-    from multidict import CIMultiDictProxy
 
     from observant_host.decisions.http_heads import Head
-    from observant_host.service.access.asked import Asked
-    from observant_host.service.access.straight import Said
+    from observant_host.service.access.fronts import Fronts
     from observant_host.service.callers import Caller
-    from observant_host.timing.clock import Clock, Timer
+    from observant_host.timing.clock import Timer
 
-    KeyOf = Callable[[CIMultiDictProxy[str]], bytes | None]
-    Known = Callable[[bytes], Caller | None]
-    Answer = Callable[[Asked, Caller], Awaitable[web.StreamResponse]]
-
-MAX_BODY: Final = 64 * 1024
-"""Of a request that is answered here; a larger one is aiohttp's, which reads it with bounds."""
 HELD_S: Final = 1.0
 """For a body that is written apart from its head; then aiohttp waits on."""
 EARLY_BYTES: Final = 64 * 1024
 """Of what comes before the last answer is out; then nothing more is read."""
-
-
-class Fronts:
-    """The connections of one listener. `known` says at once who has the token of such a key; where
-    it does not, the ordinary way is gone. A connection without a request is closed after `idle_s`.
-    """
-
-    def __init__(
-        self,
-        server: web.Server,
-        *,
-        key_of: KeyOf,
-        known: Known,
-        answer: Answer,
-        clock: Clock,
-        idle_s: float,
-        max_body: int = MAX_BODY,
-    ) -> None:
-        self.server = server
-        self.key_of = key_of
-        self.known = known
-        self.answer = answer
-        self.clock = clock
-        self.idle_s = idle_s
-        self.max_body = min(max_body, MAX_BODY)
-        self.heads: Heads[Said] = Heads()
-        self.busy: set[Front] = set()
-        self.quiet = Signal()
-        self.closing = False
-
-    def __call__(self) -> Front:
-        return Front(self.server(), self)
-
-    def look(self) -> None:
-        """Whether all that was begun has ended."""
-        if self.closing and not self.busy:
-            self.quiet.set()
-
-    async def settle(self, within_s: float) -> None:
-        """Begin no more, and wait for what was begun."""
-        self.closing = True
-        if self.busy:
-            await wait_any(self.clock, within_s, self.quiet)
 
 
 class Front(asyncio.Protocol):
