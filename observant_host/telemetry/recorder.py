@@ -122,11 +122,17 @@ class Recorder:
         def keep(done: OneOfMany) -> None:
             if thread.waiting >= TRACES_WAITING:
                 stream.lost += 2
-            elif done.outer.tracestate:
+                return
+            if done.outer.tracestate:
                 for one in pair_of(done, call, request):
                     self.emit(one)
+                return
+            try:
+                both = encoded(done)
+            except Exception:  # noqa: BLE001 - as in `emit`
+                stream.lost += 2
             else:
-                thread.put((stream, encoded(done), 2))
+                thread.put((stream, both, 2))
 
         return keep
 

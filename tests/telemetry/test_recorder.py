@@ -13,6 +13,7 @@ import stat
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from blockbuster import blockbuster_ctx
 
@@ -142,6 +143,22 @@ async def test_calls_that_are_told_in_one_go_are_recorded_as_one_by_one(tmp_path
         keep(Ended(number, TraceContext(1, 2, tracestate=state), TraceContext(1, 3)))
     await telemetry.close()
     assert names(tmp_path, "traces") == ["tools/call x", "observant_host.call"] * 100
+
+
+async def test_calls_told_in_one_go_that_cannot_be_kept_are_counted_and_end_nothing(
+    tmp_path: Path,
+) -> None:
+    telemetry, recorder = make(tmp_path)
+    of_request = Finished(REQUEST, TraceContext(1, 1))
+    done = Ended(1, TraceContext(1, 2), TraceContext(1, 3))
+    no_text = msgspec.structs.replace(CALL, name="\ud800")
+    recorder.alike(Finished(no_text, TraceContext(1, 1)), of_request)(done)
+    assert recorder.lost == {"decisions": 0, "traces": 2}
+    keep = recorder.alike(Finished(CALL, TraceContext(1, 1)), of_request)
+    for _ in range(10_000):
+        keep(done)
+    await telemetry.close()
+    assert len(names(tmp_path, "traces")) + recorder.lost["traces"] == 20_002
 
 
 async def test_closing_twice_and_telling_after_closing_break_nothing(tmp_path: Path) -> None:
