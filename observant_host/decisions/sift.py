@@ -6,9 +6,9 @@ rejected), basic/index › JSON Schema Usage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -60,22 +60,33 @@ class SiftedResources(msgspec.Struct, frozen=True):
     excluded: tuple[Excluded, ...]
 
 
-class _Entry(msgspec.Struct, rename="camel"):
-    """The members that matter, each still raw: a wrong type in one costs nothing elsewhere."""
+class _Entry(msgspec.Struct, rename="camel", gc=False):
+    """What matters of a tool or a prompt. The name may be of any type, and the others are still
+    raw: a wrong one costs nothing elsewhere."""
 
-    name: Raw | UnsetType = UNSET
-    uri: Raw | UnsetType = UNSET
-    uri_template: Raw | UnsetType = UNSET
+    name: Any = None
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET
     annotations: Raw | UnsetType = UNSET
     execution: Raw | UnsetType = UNSET
 
 
-_decode_entry: Final = msgspec.json.Decoder(_Entry).decode
+class _Resource(msgspec.Struct, gc=False):
+    name: Any = msgspec.field(default=None, name="uri")
+
+
+class _Template(msgspec.Struct, gc=False):
+    name: Any = msgspec.field(default=None, name="uriTemplate")
+
+
+_DECODERS: Final[Mapping[str, Callable[[Raw], Any]]] = {
+    "name": msgspec.json.Decoder(_Entry).decode,
+    "uri": msgspec.json.Decoder(_Resource).decode,
+    "uriTemplate": msgspec.json.Decoder(_Template).decode,
+}
 _NO_ENTRY: Final = _Entry()
 _NULL: Final = Raw(b"null")
-_Row = tuple[str, Raw, _Entry]
+_Row = tuple[str, Raw, Any]
 
 
 def sift_tools(
@@ -145,42 +156,40 @@ def _usable(
 ) -> Iterator[_Row]:
     """Entries with a usable, new name; the others go to `excluded`."""
     seen: set[str] = set()
-    attribute = "uri_template" if member == "uriTemplate" else member
+    decode = _DECODERS[member]
+    longest = MAX_URI_CHARS if kind == "resource" else MAX_NAME_CHARS
     for position, raw in enumerate(items, start=1):
         try:
-            entry = _decode_entry(raw)
+            entry = decode(raw)
         except texts.UNREADABLE:
             entry = _NO_ENTRY
-        name = texts.text(getattr(entry, attribute))
-        problem = _name_problem(name, member, kind)
-        if name is None or problem is not None:
-            detail = f"entry {position} of the {kind} list: {problem}"
-            shown = (name or "")[:128]
-            excluded.append(Excluded(server, shown, ExclusionReason.INVALID_NAME, detail, kind))
-        elif name in seen:
+        name = entry.name
+        if isinstance(name, str) and 0 < len(name) <= longest and name not in seen:
+            seen.add(name)
+            yield name, raw, entry
+        elif isinstance(name, str) and name in seen:
             detail = f"entry {position} of the {kind} list repeats a {member} listed before it"
             excluded.append(
                 Excluded(server, name, ExclusionReason.DUPLICATE_IN_SERVER, detail, kind)
             )
         else:
-            seen.add(name)
-            yield name, raw, entry
+            problem = _name_problem(name, member, longest)
+            detail = f"entry {position} of the {kind} list: {problem}"
+            shown = (texts.as_text(name) or "")[:128]
+            excluded.append(Excluded(server, shown, ExclusionReason.INVALID_NAME, detail, kind))
 
 
-def _name_problem(name: str | None, member: str, kind: EntryKind) -> str | None:
-    if name is None:
+def _name_problem(name: object, member: str, longest: int) -> str:
+    if not isinstance(name, str):
         return f"it is no object with a string `{member}`"
     if not name:
         return f"its `{member}` is empty"
-    bound = MAX_URI_CHARS if kind == "resource" else MAX_NAME_CHARS
-    return f"its `{member}` is longer than {bound} characters" if len(name) > bound else None
+    return f"its `{member}` is longer than {longest} characters"
 
 
 def _tool(name: str, raw: Raw, entry: _Entry, mirrored: tuple[Mirrored, ...]) -> ListedTool:
-    if entry.annotations is UNSET and entry.execution is UNSET:
-        return ListedTool(
-            name, raw, mirrored=mirrored, output_schema=_not_null(entry.output_schema)
-        )
+    if entry.annotations is UNSET and entry.execution is UNSET and entry.output_schema is UNSET:
+        return ListedTool(name, raw, mirrored=mirrored)
     annotations = texts.members(entry.annotations)
     return ListedTool(
         name=name,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -88,12 +88,13 @@ SCALARS = st.one_of(
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["a", "type"]), inner)
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["a", "type", "$ref", "$id"]), inner),
     ),
     max_leaves=4,
 )
 TYPES = st.sampled_from(["string", "integer", "null", "object", "any", ["string", "null"], ["x"]])
-NAMES = st.sampled_from(["a", "b", "$ref", "pattern", "type"])
+NAMES = st.sampled_from(["a", "b", "$ref", "$id", "pattern", "type"])
 
 
 def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -129,6 +130,7 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+@settings(max_examples=300, deadline=None)
 @given(inner=st.recursive(st.one_of(st.booleans(), schemas(SCALARS)), schemas, max_leaves=4))
 def test_nothing_is_plain_that_a_close_look_refuses(inner: Any) -> None:
     root = {**inner, "type": "object"} if isinstance(inner, dict) else {**OBJECT, "items": inner}
