@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -130,7 +130,6 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(inner=st.recursive(st.one_of(st.booleans(), schemas(SCALARS)), schemas, max_leaves=4))
 def test_nothing_is_plain_that_a_close_look_refuses(inner: Any) -> None:
     root = {**inner, "type": "object"} if isinstance(inner, dict) else {**OBJECT, "items": inner}
