@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from contextlib import AsyncExitStack
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +21,10 @@ from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.metrics import MetricSink
-from tests.support.hosts import PATIENCE_S, QUICK, add
-from tests.support.peers import received
+from tests.scenarios.http import add_url
+from tests.support.hosts import PATIENCE_S, add
+from tests.support.peers import events, received
+from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -75,7 +78,14 @@ class Run:
     """One host with one server `s`, and what came of its calls in `results`."""
 
     def __init__(
-        self, watching: Watching, log: Path, *, of_host: dict[str, Any], **server: Any
+        self,
+        watching: Watching,
+        log: Path,
+        *,
+        of_host: dict[str, Any],
+        options: dict[str, Any],
+        url: str | None,
+        **server: Any,
     ) -> None:
         self.watching = watching
         self.metrics = MetricSink()
@@ -88,8 +98,10 @@ class Run:
         """What its tool `held` waits for."""
         self.results: list[Any] = []
         self.seen: list[Any] = []
-        options = server.pop("options", {})
-        add(self.host, "s", {"log": log, **options}, **{**QUICK, **server})
+        if url is None:
+            add(self.host, "s", {"log": log, **options}, **server)
+        else:
+            add_url(self.host, "s", url, **server)
 
     @property
     def supervisor(self) -> PeerSupervisor:
@@ -201,7 +213,17 @@ class Run:
             elif method in ("notifications/cancelled", "tasks/get", "logging/setLevel"):
                 params = {**params, "requestId": ids.get(params.get("requestId"))}
                 found.append((method, params))
-        return found
+        return found + [
+            sorted(one for one in headers.items() if one[0] not in ("host", "content-length"))
+            for headers in _headers(self.log)
+            if headers.get("mcp-method") == "tools/call"
+        ]
+
+
+def _headers(log: Path) -> list[dict[str, str]]:
+    """What each HTTP request said beside its body."""
+    requests = events(log, "request")
+    return [{key.lower(): value for key, value in one["headers"].items()} for one in requests]
 
 
 def _is_of_a_call(fact: Fact) -> bool:
@@ -251,12 +273,13 @@ def told_of(done: Any) -> dict[str, Any]:
     said = {"type": type(done).__name__, "outcome": done.outcome, "delivery": done.delivery}
     said |= {"fault": done.fault, "call": facts}
     if isinstance(done, errors.CallError):
-        return {**said, "text": re.sub(r"\d+ B", "N B", str(done)), "begun": done.begun}
+        return {**said, "text": re.sub(r":\d+/mcp", ":N/mcp", str(done)), "begun": done.begun}
     problem = done.schema_problem
     return {
         **said,
         "raw": done.raw,
         "is_error": done.is_error,
+        "typed": done.typed,
         "problem": None if problem is None else problem.kind,
         "input": None if done.input_required is None else sorted(done.input_required.requests),
     }
@@ -289,19 +312,27 @@ async def same_by_both_ways(
     *,
     of_host: dict[str, Any] | None = None,
     in_one_go: int | None = None,
+    options: dict[str, Any] | None = None,
+    over: str = "stdio",
     **server: Any,
 ) -> Run:
     """Tell it twice, and compare. `in_one_go`: how many of its calls must have gone so; None: at
-    least one. Gives the run by the short way."""
+    least one. `options` are the scripted server's, `server` holds the host's for it. Gives the run
+    by the short way."""
+    given = options or {}
     runs = []
     for number, kind in enumerate((Relaxed, Watching)):
-        before = asyncio.all_tasks()
-        run = Run(kind(), tmp_path / f"log-{number}", of_host=of_host or {}, **dict(server))
-        async with run.host:
-            await run.host.wait_for("s", "ready")
-            await story(run)
-            run.nothing_is_left()
-            account = run.account()
+        before, log = asyncio.all_tasks(), tmp_path / f"log-{number}"
+        async with AsyncExitStack() as stack:
+            url = None
+            if over == "http":
+                url = (await stack.enter_async_context(serving(log=log, **given))).url
+            run = Run(kind(), log, of_host=of_host or {}, options=given, url=url, **server)
+            async with run.host:
+                await run.host.wait_for("s", "ready")
+                await story(run)
+                run.nothing_is_left()
+                account = run.account()
         runs.append((run, {**account, "received": run.received()}))
         assert asyncio.all_tasks() <= before
     (short, one), (_, other) = runs
