@@ -8,6 +8,7 @@ attempt and each round of input are all inside it.
 from __future__ import annotations
 
 import asyncio
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from observant_host.decisions import retry_safety
@@ -135,11 +136,10 @@ class Routed(Witness):
         self._task = asyncio.current_task()
         self.began = of.clock.monotonic()
         of.calls.began(self)
-        call = OrdinaryCall(way, context, parent, start_ns, self.began, self)
         first = None
         if not context.tracestate:
+            call = first = OrdinaryCall(way, context, parent, start_ns, self.began, self)
             way.gate.in_flight += 1
-            first = call
             try:
                 call.send(self._params)
                 raw = await call.future
@@ -152,8 +152,9 @@ class Routed(Witness):
                     of.calls.ended(self)
                     self._over()
                     return CallResult(raw, call=self, typed=call.typed)
+        began_ns = perf_counter_ns() if first is None else first.began_ns
         self._operation = telemetry.operation(self.given, parent).began(
-            context, handle, start_ns=start_ns, began_ns=call.began_ns
+            context, handle, start_ns=start_ns, began_ns=began_ns
         )
         return await self.run(peer, first)
 

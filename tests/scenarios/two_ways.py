@@ -27,11 +27,11 @@ from tests.support.peers import events, received
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
     from observant_host.supervision.supervisor import PeerSupervisor
-    from observant_host.telemetry.finished import Finished, OneOfMany
+    from observant_host.telemetry.finished import Finished, OneOfMany, Sink, Starter
     from observant_host.telemetry.vocabulary import Fact
 
 OF_CALLS: Final = (
@@ -84,13 +84,17 @@ class Run:
         *,
         of_host: dict[str, Any],
         options: dict[str, Any],
-        url: str | None,
+        url: str | None = None,
+        starter: Starter | None = None,
+        sinks: Sequence[Sink] = (),
         **server: Any,
     ) -> None:
         self.watching = watching
         self.metrics = MetricSink()
         telemetry = Telemetry(
-            starter=OwnIds(), sinks=(watching, self.metrics), metrics=self.metrics
+            starter=starter or OwnIds(),
+            sinks=(watching, self.metrics, *sinks),
+            metrics=self.metrics,
         )
         self.host = Host(telemetry=telemetry, startup_deadline_s=PATIENCE_S, **of_host)
         self.log = log
@@ -298,7 +302,7 @@ def numbers(metrics: MetricSink) -> dict[tuple[str, str], float]:
     return found
 
 
-def _unlike(one: Any, other: Any) -> list[str]:
+def unlike(one: Any, other: Any) -> list[str]:
     """The places at which they differ, in words."""
     if isinstance(one, dict):
         one, other = list(one.items()), list(other.items())
@@ -337,7 +341,7 @@ async def same_by_both_ways(
         assert asyncio.all_tasks() <= before
     (short, one), (_, other) = runs
     for what, value in other.items():
-        assert one[what] == value, "\n".join([what, *_unlike(one[what], value)])
+        assert one[what] == value, "\n".join([what, *unlike(one[what], value)])
     went = short.watching.in_one_go
     assert went == in_one_go if in_one_go is not None else went > 0
     return short
