@@ -205,8 +205,9 @@ def cleaned(
 
 
 def _seen(origin: object, given: SpanContext) -> TraceContext:
-    state = given.trace_state.to_header() if given.trace_state else ""
-    return TraceContext(given.trace_id, given.span_id, given.trace_flags.sampled, state, origin)
+    state, sampled = given.trace_state, given.trace_flags & TraceFlags.SAMPLED
+    told = "" if state is trace.DEFAULT_TRACE_STATE else state.to_header()
+    return TraceContext(given.trace_id, given.span_id, bool(sampled), told, origin)
 
 
 def span_context(context: TraceContext) -> SpanContext:
