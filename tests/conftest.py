@@ -3,6 +3,7 @@ tests that look at it is summed up at the end."""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,8 @@ settings.load_profile("any_machine")  # `--hypothesis-profile=thorough` looks te
 # Else all of a thousand children compile anew what they import; who starts pytest may ask for that.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+gc.disable()  # until all is collected: thousands of tests are made, and nothing of them is garbage
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # started in a shell's background: the children under test would inherit the deafness
@@ -55,6 +58,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not set(SLOW_ROOMS).intersection(item.path.parts))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: Any) -> None:
