@@ -20,7 +20,14 @@ import msgspec
 
 from observant_host.config import CollisionPolicy
 from observant_host.decisions.layers import layered
-from observant_host.decisions.names import Claim, Grant, NameChange, in_grace, is_reserved
+from observant_host.decisions.names import (
+    SEPARATOR,
+    Claim,
+    Grant,
+    NameChange,
+    in_grace,
+    is_reserved,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -290,11 +297,16 @@ class _Step:
                 for name in claim.shown
                 if name not in granted
                 and listers[name][0] == server
-                and not is_reserved(name, servers)
+                and not (SEPARATOR in name and is_reserved(name, servers))
             ]
             granted.update(dict.fromkeys(free, Grant(server)))
             self._regranted.update(free)
-            self._fresh += [self._granted_change(name, server) for name in free]
+            self._fresh += [
+                NameChange("granted", name, server, "first_in_order")
+                if (former := self._ended.get(name, server)) == server
+                else NameChange("moved", name, server, f"from {former}")
+                for name in free
+            ]
 
     def _may_be_first(self, ready: int) -> Iterable[Claim]:
         """Servers that may be granted a name that they were not before, in config order."""
@@ -307,12 +319,6 @@ class _Step:
         return (
             self.claims[at] for at in sorted(map(self._position.__getitem__, first)) if at < ready
         )
-
-    def _granted_change(self, name: str, server: str) -> NameChange:
-        former = self._ended.get(name, server)
-        if former != server:
-            return NameChange("moved", name, server, f"from {former}")
-        return NameChange("granted", name, server, "first_in_order")
 
     def assigned(self, ready: int) -> Assigned:
         """What has become of it; mappings in which nothing changed are those of before."""
