@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from observant_host import Host, errors
+from observant_host import Host, StdioServer, errors
+from observant_host.config import HostConfig, ServerConfig
+from observant_host.supervision.declared import declare
 from observant_host.telemetry import vocabulary as v
 from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.metrics import MetricSink
 from tests.scenarios.http import add_url
-from tests.support.hosts import PATIENCE_S, add
-from tests.support.peers import events, received
+from tests.support.hosts import PATIENCE_S, QUICK
+from tests.support.peers import events, received, scripted
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
@@ -96,16 +98,27 @@ class Run:
             sinks=(watching, self.metrics, *sinks),
             metrics=self.metrics,
         )
-        self.host = Host(telemetry=telemetry, startup_deadline_s=PATIENCE_S, **of_host)
+        self._options, self._keys = {"log": log, **options}, server
+        declared = self.declared()
+        keys = of_host if url is not None else {**of_host, "config": HostConfig((declared,))}
+        self.host = Host(telemetry=telemetry, startup_deadline_s=PATIENCE_S, **keys)
         self.log = log
         self.go = log.with_suffix(".go")
         """What its tool `held` waits for."""
         self.results: list[Any] = []
         self.seen: list[Any] = []
-        if url is None:
-            add(self.host, "s", {"log": log, **options}, **server)
-        else:
+        if url is not None:
             add_url(self.host, "s", url, **server)
+
+    def declared(self, name: str = "s", **changed: Any) -> ServerConfig:
+        """Its server as it is configured, but for what changed."""
+        options = {**self._options, **changed.pop("options", {})}
+        keys = {**QUICK, **self._keys, **changed}
+        allow_legacy = keys.pop("allow_legacy", False)
+        return declare(name, StdioServer(scripted(**options)), allow_legacy=allow_legacy, keys=keys)
+
+    async def reload(self, *servers: ServerConfig) -> None:
+        await self.host.reload(HostConfig(servers))
 
     @property
     def supervisor(self) -> PeerSupervisor:
@@ -156,16 +169,16 @@ class Run:
     def _calls(self) -> list[Any]:
         return received(self.log, "tools/call")
 
-    def nothing_is_left(self) -> None:
+    def nothing_is_left(self, supervisor: PeerSupervisor) -> None:
         """No place, no entry, no open call, though all of them have ended."""
-        peer = self.supervisor.peer
+        peer = supervisor.peer
         assert (peer.gate.in_flight, peer.gate.queued) == (0, 0)
         assert self.host.open_calls == 0
         if peer.life is not None:
             open_ones = [one.method for one in peer.life.pending.entries()]
             assert "tools/call" not in open_ones
 
-    def account(self) -> dict[str, Any]:
+    def account(self, supervisor: PeerSupervisor) -> dict[str, Any]:
         """All that must be the same, whichever way its calls went."""
         ended = sorted(
             (
@@ -179,7 +192,7 @@ class Run:
             "results": self.results,
             "seen": self.seen,
             "ended": ended,
-            "last_call": self.supervisor.record.last_call,
+            "last_call": supervisor.record.last_call,
             "numbers": numbers(self.metrics),
         }
 
@@ -334,9 +347,10 @@ async def same_by_both_ways(
             run = Run(kind(), log, of_host=of_host or {}, options=given, url=url, **server)
             async with run.host:
                 await run.host.wait_for("s", "ready")
+                supervisor = run.supervisor
                 await story(run)
-                run.nothing_is_left()
-                account = run.account()
+                run.nothing_is_left(supervisor)
+                account = run.account(supervisor)
         runs.append((run, {**account, "received": run.received()}))
         assert asyncio.all_tasks() <= before
     (short, one), (_, other) = runs
