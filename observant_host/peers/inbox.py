@@ -112,9 +112,19 @@ class Inbox:
         """One message, or in one old revision an array of them."""
         if self.first_output_at is None:
             self._output_began()
+        usual = jsonrpc.usual(frame)
+        if usual is not None and (answering is None or answering.request_id == usual[0]):
+            call = self._pending.answered(usual[0])
+            if isinstance(call, OpenCall):  # most of what comes: its call has it now
+                self._heard()
+                if not call.future.done():
+                    call.future.set_result(usual[1])
+                return answering is not None
+            if call is not None:
+                self._heard()
+                self._matched(call, jsonrpc.Result(*usual), frame, answering)
+                return answering is not None
         for message in jsonrpc.decode(frame, batches=self._rules.batches):
-            if type(message) is jsonrpc.Result and self._answers(message, frame, answering):
-                continue
             if isinstance(message, jsonrpc.NotAMessage):
                 self._noise("not_a_message", frame)
                 continue
@@ -196,26 +206,6 @@ class Inbox:
             self._server_requests.received(request, answers)
         else:
             self._drop(f"request_from_{spoken}_server")
-
-    def _answers(self, message: jsonrpc.Result, frame: Frame, answering: Answering | None) -> bool:
-        """Whether it was the result of an open request, under exactly its id: most of what comes
-        is, and is given to its call at once. Everything else takes the long way."""
-        request_id = message.id
-        if type(request_id) is not int or not (
-            answering is None or answering.request_id == request_id
-        ):
-            return False
-        call = self._pending.answered(request_id)
-        if isinstance(call, OpenCall):
-            self._heard()
-            if not call.future.done():
-                call.future.set_result(message.result)
-            return True
-        if call is not None:
-            self._heard()
-            self._matched(call, message, frame, answering)
-            return True
-        return False
 
     def _reply(self, message: Answer, frame: Frame, answering: Answering | None) -> None:
         answers = None if answering is None else answering.request_id

@@ -23,7 +23,7 @@ from observant_host.transports.base import Outbound
 from observant_host.wire.messages import COMPLETE, peek
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from msgspec import Raw
 
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from observant_host.peers.input_handlers import InputHandlers
     from observant_host.peers.life import Life
     from observant_host.peers.peer import Peer
-    from observant_host.telemetry.facade import Operation
-    from observant_host.telemetry.finished import OneOfMany
+    from observant_host.telemetry.facade import Operation, Told
     from observant_host.telemetry.vocabulary import Request, RoutedCall
     from observant_host.wire.templates import Template
 
@@ -58,19 +57,19 @@ class Ordinary:
     """The calls of one tool in one life, by callers who ask for nothing special, or all for the
     same. Made once for as long as the life, its server's configuration and the catalogue stand.
 
-    `possible`: whether there are such calls; `tells` takes each of them that ended well. `request`
-    is what is known of its request before it is made. `signals` count what the server says,
-    `record` has it noted that a call ended well.
+    `possible`: whether there are such calls; `told` are those who hear of each that ended well.
+    `request` is what is known of its request before it is made. `signals` count what the server
+    says, `record` has it noted that a call ended well.
     """
 
     __slots__ = (
         *("era", "gate", "handlers", "life", "possible", "record", "renew_s", "request", "server"),
-        *("signals", "template", "tells", "timeout_s", "tool"),
+        *("signals", "template", "timeout_s", "told", "tool"),
     )
     era: Era
     request: Request
     template: Template
-    tells: tuple[Callable[[OneOfMany], None], ...]
+    told: Told
 
     def __init__(
         self,
@@ -100,13 +99,13 @@ class Ordinary:
         self.request = life.writing.fact(era, self.errand(0.0, None))
         sent = msgspec.structs.replace(self.request, deadline_ms=self.timeout_s * 1000)
         routed = msgspec.structs.replace(call, attempts=1, era=era.name, delivery="replied")
-        tells = peer.telemetry.alike(Finished(routed, _SAMPLE), Finished(sent, _SAMPLE))
+        told = peer.telemetry.alike(Finished(routed, _SAMPLE), Finished(sent, _SAMPLE))
         numbered = self.renew_s is not None
         template = life.writing.template(
             era, CALL_TOOL, self.tool, handlers=handlers, numbered=numbered
         )
-        if tells is not None and template is not None:
-            self.tells, self.template, self.possible = tells, template, True
+        if told is not None and template is not None:
+            self.told, self.template, self.possible = told, template, True
 
     def errand(
         self, began: float, parent: TraceContext | None, witness: Witness | None = None
@@ -146,7 +145,16 @@ class OrdinaryCall(OpenCall):
     """
 
     __slots__ = (
-        *("_errand", "_sent_ns", "_witness", "began_ns", "duration_ns", "failed", "handle"),
+        *(
+            "_errand",
+            "_sent_ns",
+            "_told",
+            "_witness",
+            "began_ns",
+            "duration_ns",
+            "failed",
+            "handle",
+        ),
         *("inner_ns", "lead_ns", "of", "outer", "parent", "start_ns", "ticket", "typed"),
     )
     method = CALL_TOOL
@@ -182,8 +190,10 @@ class OrdinaryCall(OpenCall):
         origin = outer.origin
         if type(origin) is OwnIds:
             self.context, self.handle = origin.inside(outer), None
+            self._told = of.told.ours
         else:
             self.context, self.handle = of.life.telemetry.start(of.request, outer, (), start_ns)
+            self._told = of.told.spanned
         self.future = Future()  # of the running loop, as its own create_future would be
 
     @property
@@ -227,7 +237,7 @@ class OrdinaryCall(OpenCall):
             self.lead_ns = self._sent_ns - self.began_ns
             self.inner_ns = came_ns - self._sent_ns
             self.duration_ns = perf_counter_ns() - self.began_ns
-            for tell in of.tells:
+            for tell in self._told:
                 tell(self)
             return True
         return False

@@ -132,21 +132,23 @@ class CallSeries:
         def add(done: OneOfMany) -> None:
             outer, took, inner = done.outer, done.duration_ns, done.inner_ns
             seconds, inside, ours = took * _NS, inner * _NS, (took - inner) * _NS
+            whole = bisect_left(duration.bounds, seconds)
+            part = bisect_left(sent.bounds, inside)
+            share = bisect_left(own.bounds, ours)
+            calls.value += 1
+            duration.counts[whole] += 1
+            duration.sum += seconds
+            sent.counts[part] += 1
+            sent.sum += inside
+            own.counts[share] += 1
+            own.sum += ours
+            waiting.counts[0] += 1
             if outer.sampled:
-                calls.inc(outer)
-                duration.observe(seconds, outer)
-                sent.observe(inside, done.context)
-                own.observe(ours, outer)
-                waiting.observe(0.0, outer)
-            else:
-                calls.value += 1
-                duration.counts[bisect_left(duration.bounds, seconds)] += 1
-                duration.sum += seconds
-                sent.counts[bisect_left(sent.bounds, inside)] += 1
-                sent.sum += inside
-                own.counts[bisect_left(own.bounds, ours)] += 1
-                own.sum += ours
-                waiting.counts[0] += 1
+                calls.exemplar = (outer, 1.0)
+                duration.exemplars[whole] = (outer, seconds)
+                sent.exemplars[part] = (done.context, inside)
+                own.exemplars[share] = (outer, ours)
+                waiting.exemplars[0] = (outer, 0.0)
             attempts.value += 1
             tool_calls.value += 1
             tool_duration.count += 1

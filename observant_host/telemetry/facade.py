@@ -211,22 +211,22 @@ class Telemetry:
         outer = ambient.get()
         return outer.context if outer is not None else self.embedding()
 
-    def alike(
-        self, call: Finished, request: Finished
-    ) -> tuple[Callable[[OneOfMany], None], ...] | None:
+    def alike(self, call: Finished, request: Finished) -> Told | None:
         """Where calls go that end well after one request and differ from these in numbers only.
         None where some sink wants to see each of the two by itself: then each is an operation of
         its own."""
-        told: list[Callable[[OneOfMany], None]] = []
+        always: list[Callable[[OneOfMany], None]] = []
+        ended: list[Callable[[OneOfMany], None]] = []
         kinds = (type(call.fact), type(request.fact))
         for one in self._sinks:
             wanted = [kind for kind in kinds if one.wants(kind)]
+            choosy = isinstance(one, Choosy) and all(map(one.passes_over, wanted))
             way = one.alike(call, request) if wanted and isinstance(one, Repetitive) else None
             if way is not None:
-                told.append(way)
-            elif not (isinstance(one, Choosy) and all(map(one.passes_over, wanted))) and wanted:
+                (ended if choosy else always).append(way)
+            elif wanted and not choosy:
                 return None
-        return None if self.audit is not None else tuple(told)
+        return None if self.audit is not None else Told(tuple(always), (*ended, *always))
 
     # For Operation: `start` gives identity, `embedding` says what is around, `ways` where it goes.
 
@@ -257,6 +257,14 @@ class Ways(NamedTuple):
     sinks: tuple[Sink, ...]
     ordinary: tuple[Sink, ...]
     only_measured: bool
+
+
+class Told(NamedTuple):
+    """Who is told of calls that are alike: `ours` of those that have no span of a tracing library,
+    `spanned` of the others."""
+
+    ours: tuple[Callable[[OneOfMany], None], ...]
+    spanned: tuple[Callable[[OneOfMany], None], ...]
 
 
 _NOWHERE: Final = TraceContext(0, 0)

@@ -57,12 +57,12 @@ class GaugeSeries:
 class HistogramSeries:
     """`bounds` ascending, without the infinite one."""
 
-    __slots__ = ("_exemplars", "bounds", "counts", "sum")
+    __slots__ = ("bounds", "counts", "exemplars", "sum")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        self._exemplars: dict[int, tuple[TraceContext, float]] = {}
+        self.exemplars: dict[int, tuple[TraceContext, float]] = {}
         self.sum = 0.0
 
     def observe(self, value: float, context: TraceContext | None = None) -> None:
@@ -71,7 +71,7 @@ class HistogramSeries:
         self.counts[bucket] += 1
         self.sum += value
         if context is not None and context.sampled:
-            self._exemplars[bucket] = (context, value)
+            self.exemplars[bucket] = (context, value)
 
     def collect(self, family: Family, name: str, labels: Labels) -> None:
         total = 0
@@ -82,7 +82,7 @@ class HistogramSeries:
                 name + "_bucket",
                 labels | {"le": bound},
                 total,
-                exemplar=_exemplar(self._exemplars.get(bucket)),
+                exemplar=_exemplar(self.exemplars.get(bucket)),
             )
         family.add_sample(name + "_count", labels, total)
         family.add_sample(name + "_sum", labels, self.sum)

@@ -96,6 +96,26 @@ def normalises_to(request_id: Id) -> int | None:
     return None if request_id is None else int(request_id)
 
 
+def usual(frame: Frame) -> tuple[int, Raw] | None:
+    """(id, result) of a short result in ASCII under an integer id, which most of what comes is.
+    None: it may be anything, and `decode` says what. Never raises."""
+    if frame[:1] != b"{" or len(frame) > MAX_DIGITS or not frame.isascii():
+        return None
+    try:
+        message = _envelope(frame)
+    except (ValueError, RecursionError):
+        return None
+    if (
+        message.error is UNSET
+        and message.method is UNSET
+        and type(message.id) is int
+        and message.jsonrpc == "2.0"
+        and not isinstance(message.result, UnsetType)
+    ):
+        return message.id, message.result
+    return None
+
+
 def decode(frame: Frame, *, batches: bool = False) -> tuple[Inbound, ...]:
     """One frame (a line, a body, an event's data) to what it says. Never raises.
 
