@@ -29,6 +29,10 @@ settings.load_profile("any_machine")  # `--hypothesis-profile=thorough` looks te
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # what the tests' own processes run is measured: in each child it would cost twice its start
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
 gc.disable()  # until all is collected: thousands of tests are made, and nothing of them is garbage
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
