@@ -273,6 +273,7 @@ class Life:
                     raise call.failed
                 result: Raw = await call.future
             except BaseException as failed:
+                call.failed = None  # its traceback holds the call: no circle of the two
                 self._lost(op, call, failed)
                 raise
             look(op, result)
