@@ -290,7 +290,9 @@ def told_of(done: Any) -> dict[str, Any]:
     said = {"type": type(done).__name__, "outcome": done.outcome, "delivery": done.delivery}
     said |= {"fault": done.fault, "call": facts}
     if isinstance(done, errors.CallError):
-        return {**said, "text": re.sub(r":\d+/mcp", ":N/mcp", str(done)), "begun": done.begun}
+        text = re.sub(r":\d+/mcp", ":N/mcp", str(done))
+        about = re.sub(r"within ([\d.]+) s", lambda found: f"within {float(found[1]):.0g} s", text)
+        return {**said, "text": about, "begun": done.begun}
     problem = done.schema_problem
     return {
         **said,
