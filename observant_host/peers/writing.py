@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from observant_host.wire.envelope import Stamp
     from observant_host.wire.templates import Template
 
+UNWRITABLE: Final = (TypeError, ValueError, RecursionError, msgspec.MsgspecError)
+"""What is raised of a value that is no JSON."""
 MAX_FACTS: Final = 4096
 """Facts that are kept, one for each tool or prompt that was called: far above any server's list."""
 
@@ -82,7 +84,8 @@ class Writing:
         self, era: Era, method: str, name: str, *, handlers: InputHandlers | None, numbered: bool
     ) -> Template | None:
         """What writes this method's requests for what is called `name`, by callers who ask for
-        nothing special and have these handlers (None: the life's own)."""
+        nothing special and have these handlers (None: the life's own). None also where there is no
+        writing them: `outbound` says why."""
         stamp = self._stamp if handlers is None else None
         declared = self._declared if handlers is None else handlers.capabilities()
 
@@ -99,7 +102,10 @@ class Writing:
                 request_id, method, params, capabilities=declared, trace=None, progress_token=token
             )
 
-        return template(write, traced=self._propagates, numbered=numbered)
+        try:
+            return template(write, traced=self._propagates, numbered=numbered)
+        except UNWRITABLE:
+            return None
 
     def outbound(
         self, era: Era, request_id: int, errand: Errand, params: Params, trace: TraceContext
@@ -129,7 +135,7 @@ class Writing:
                     trace.tracestate or None if told else None,
                     token,
                 )
-        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        except UNWRITABLE as error:
             raise InvalidCall(f"the arguments cannot be written as JSON: {error}") from error
         if self._headers is None:
             return Outbound(frame, method, request_id, era.version)

@@ -58,7 +58,11 @@ class Guarded:
     def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None] | None:
         """The sink's own, guarded as `emit` is."""
         sink = self._sink
-        inner = sink.alike(call, request) if isinstance(sink, Repetitive) else None
+        try:
+            inner = sink.alike(call, request) if isinstance(sink, Repetitive) else None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller's work goes on
+            self._failed(error)
+            return None
         return None if inner is None else self._guarded(inner)
 
     def emit(self, done: Finished) -> None:

@@ -225,6 +225,8 @@ async def test_arguments_that_cannot_be_sent(tmp_path: Path) -> None:
         await run.call("echo", {"text": object()}, principal="ada")
         await run.call("echo", Raw(b"[1]"))
         await run.call("echo", Raw(b'{"a":\n'), principal="ada")
+        await run.call("echo", {}, handlers=InputHandlers(offered={"x": object()}))
+        assert run.results[-1]["type"] == "InvalidCall"
         await run.call("nowhere", {"text": "x"})
         await run.call("echo", {"text": "x"}, deadline_s=-1)
         await run.call("echo", {"text": "x"}, log_level="loud")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from observant_host.telemetry.facade import Telemetry
+from observant_host.telemetry.facade import Finished, Telemetry, TraceContext
 from observant_host.telemetry.guard import Guarded
 from observant_host.telemetry.ids import OwnIds
-from observant_host.telemetry.vocabulary import HostLifecycle
+from observant_host.telemetry.vocabulary import HostLifecycle, Request, RoutedCall
 
 
 class Broken:
@@ -106,3 +106,16 @@ def test_a_sink_that_measures_is_guarded_in_the_same_way() -> None:
     tell(telemetry)
     assert (sink.asked, guard.up) == (3, True)
     assert changes == [("metric", False), ("metric", True)]
+
+
+def test_a_sink_that_fails_at_the_first_of_many_calls_that_are_alike_breaks_none() -> None:
+    class Hasty(Broken):
+        def alike(self, _call: object, _request: object) -> None:
+            raise OSError("no form for it")
+
+    guard = Guarded(Hasty())
+    telemetry = Telemetry(starter=OwnIds(), sinks=[guard])
+    call = Finished(RoutedCall(name="x", method="tools/call"), TraceContext(1, 1))
+    request = Finished(Request(peer="a", method="tools/call", era="modern"), TraceContext(1, 1))
+    assert telemetry.alike(call, request) is None, "each of them is told by itself"
+    assert not guard.up
