@@ -304,8 +304,8 @@ async def test_more_calls_than_there_are_places(tmp_path: Path) -> None:
     await same_by_both_ways(story, tmp_path, options=options, in_one_go=2, **more)
 
 
-@pytest.mark.parametrize("state", ["", "vendor=%d"])
-async def test_callers_with_a_trace_of_their_own(tmp_path: Path, state: str) -> None:
+@pytest.mark.parametrize(("state", "told"), [("", "trace"), ("vendor=%d", "full"), ("", "none")])
+async def test_callers_with_a_trace_of_their_own(tmp_path: Path, state: str, told: str) -> None:
     async def story(run: Run) -> None:
         for sampled in (True, False):
             parent = TraceContext(7, 11, sampled, state)
@@ -316,7 +316,8 @@ async def test_callers_with_a_trace_of_their_own(tmp_path: Path, state: str) -> 
 
     options: dict[str, Any] = {"era": "modern", "tools": "echo,fail"}
     in_one_go = 2 if state else 6
-    await same_by_both_ways(story, tmp_path, options=options, in_one_go=in_one_go)
+    more: dict[str, Any] = {"propagate": told}
+    await same_by_both_ways(story, tmp_path, options=options, in_one_go=in_one_go, **more)
 
 
 async def test_many_callers_of_which_one_goes_away(tmp_path: Path) -> None:

@@ -115,3 +115,18 @@ async def test_a_legacy_server_with_sessions(tmp_path: Path) -> None:
     options = {"tools": "echo,fail,expire", "era": "legacy", "sessions": True}
     more: dict[str, Any] = {"allow_legacy": True}
     await same_by_both_ways(story, tmp_path, options=options, over="http", in_one_go=0, **more)
+
+
+async def test_a_server_of_the_first_transport_over_http(tmp_path: Path) -> None:
+    async def story(run: Run) -> None:
+        await run.call("echo", {"text": "x"})
+        await run.call("fail")
+        await run.call("echo", {"text": "y"}, principal="ada")
+        task = run.begin("mute")
+        await run.reached("mute")
+        task.cancel()
+        await asyncio.wait([task])
+
+    options = {"tools": "echo,fail,mute", "era": "legacy", "old_sse": True}
+    more: dict[str, Any] = {"allow_legacy": True}
+    await same_by_both_ways(story, tmp_path, options=options, over="http", in_one_go=2, **more)
