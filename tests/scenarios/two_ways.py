@@ -227,6 +227,8 @@ class Run:
                     assert meta["progressToken"] == message["id"]
                     meta["progressToken"] = "its id"
                 found.append((method, json.dumps(params).replace(str(self.go), "its file")))
+            elif method == "notifications/cancelled" and params.get("requestId") not in ids:
+                continue  # a probe
             elif method in ("notifications/cancelled", "tasks/get", "logging/setLevel"):
                 params = {**params, "requestId": ids.get(params.get("requestId"))}
                 found.append((method, params))
