@@ -126,12 +126,14 @@ class Ordinary:
 
 class Kept:
     """Where the present one of a route is kept, possible or not. `handlers` are those of its
-    callers."""
+    callers; `once`: made for one call alone for all that is known, as handlers often are, so that
+    making an `Ordinary` for it would cost more than it saves."""
 
-    __slots__ = ("handlers", "ordinary")
+    __slots__ = ("handlers", "once", "ordinary")
 
     def __init__(self, handlers: InputHandlers | None = None) -> None:
         self.handlers = handlers
+        self.once = handlers is not None
         self.ordinary: Ordinary | None = None
 
 

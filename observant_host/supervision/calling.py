@@ -75,6 +75,9 @@ class Calling(ABC):
         if life is None or life.inbox.end.raised:
             return None
         if known is None or known.life is not life or known.server is not peer.server:
+            if kept.once:
+                kept.once = False
+                return None
             known = kept.ordinary = Ordinary(
                 peer,
                 life,
