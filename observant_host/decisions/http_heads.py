@@ -19,6 +19,8 @@ MAX_HEADS: Final = 1024
 """That are told apart: one for each client, tool and token. Beyond it the oldest is forgotten."""
 
 
+MAX_HEAD_BYTES: Final = 16 * 1024
+"""Of one: a long token and a little more. What a head says is kept, a thousand times at most."""
 MAX_DIGITS: Final = 8
 """Of a length: nothing that large is taken at once anyway."""
 
@@ -34,8 +36,9 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 def head_of(data: bytes) -> Head | None:
-    """The head that data begins with; None where it is not whole, or says no plain length."""
-    end = data.find(b"\r\n\r\n")
+    """The head that data begins with; None where it is not whole, too long, or says no plain
+    length."""
+    end = data.find(b"\r\n\r\n", 0, MAX_HEAD_BYTES)
     at = data.find(_LENGTH, 0, end)
     if at < 0:
         at = data.find(_LENGTH_LOWER, 0, end)

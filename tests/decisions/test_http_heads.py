@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observant_host.decisions.http_heads import Heads, head_of
+from observant_host.decisions.http_heads import MAX_HEAD_BYTES, Heads, head_of
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 OTHER = "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
@@ -83,6 +83,13 @@ def test_a_second_length_is_a_field_like_others() -> None:
     assert one is not None
     assert two is not None
     assert one.digest != two.digest
+
+
+def test_a_head_that_is_too_long_to_be_kept_is_no_head_of_ours() -> None:
+    room = MAX_HEAD_BYTES - len(made(*PLAIN))
+    for more, is_one in ((0, True), (1, False)):
+        data = made(*PLAIN[:-1], "X: y" + "x" * (room + more), body="12345")
+        assert (head_of(data) is not None) is is_one
 
 
 def test_the_oldest_head_is_forgotten_first() -> None:

@@ -549,4 +549,85 @@ async def test_what_does_not_end_is_waited_for_so_long(desk: Desk) -> None:
     await desk.clock.advance(1.0)
     with contextlib.suppress(TimeoutError):
         await settling
-    assert desk.fronts.busy
+    await until(lambda: desk.cancelled == 1)
+
+
+async def test_what_is_left_at_the_end_is_cancelled_though_its_client_reads_nothing(
+    desk: Desk,
+) -> None:
+    line = await desk.line()
+    front = the_front(desk)
+
+    async def endless(asked: Asked) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(asked.request)
+        while True:
+            await response.write(b"x" * 500_000)
+
+    desk.script = endless
+    line.send(request())
+    await until(lambda: front._full)
+    settling = asyncio.ensure_future(desk.fronts.settle(1.0))
+    await asyncio.sleep(0)
+    await desk.clock.advance(1.0)
+    with contextlib.suppress(TimeoutError):
+        await settling
+    await until(lambda: desk.cancelled == 1)
+    assert front.transport is not None
+
+
+async def test_an_answer_that_is_never_read_leaves_nothing_behind(desk: Desk) -> None:
+    line = await desk.line()
+    front = the_front(desk)
+
+    async def large(_: Asked) -> web.StreamResponse:
+        return WholeAnswer(b"x" * 16_000_000, now_ns=START_WALL_NS)
+
+    desk.script = large
+    line.send(request())
+    await until(lambda: front._full and front._task is None)
+    line.close()
+    await until(lambda: front.transport is None)
+    assert not desk.fronts.busy
+
+
+async def test_nothing_is_begun_behind_an_answer_that_ends_the_connection(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = await desk.line()
+    front = the_front(desk)
+    go = asyncio.Event()
+
+    async def last(_: Asked) -> web.StreamResponse:
+        await go.wait()
+        response = web.Response(status=500, body=b"sorry")
+        response.force_close()
+        return response
+
+    desk.script = last
+    line.send(request(b"a"))
+    await until(lambda: desk.straight == [b"a"])
+    line.send(request(b"b"))
+    await until(lambda: front._early != b"")
+    begun: list[bytes] = []
+    monkeypatch.setattr(front, "_answer", lambda asked, _: begun.append(asked.body))
+    go.set()
+    assert await line.answer() == b"sorry"
+    assert await line.rest() == b""
+    assert begun == []
+
+
+async def test_a_connection_does_not_end_between_a_head_and_its_body(desk: Desk) -> None:
+    line = await desk.line()
+    front = the_front(desk)
+    line.send(request()[:-3])  # aiohttp's timer is on
+    await until(lambda: front._held != b"")
+    assert front.inner._keepalive_handle is None
+    assert await line.ask(b"two") == b"two"
+    await desk.clock.advance(IDLE_S - HELD_S / 2)
+    line.send(request()[:-3])
+    await until(lambda: front._held != b"")
+    await desk.clock.advance(HELD_S / 2)
+    assert await line.ask(b"two") == b"two"
+    await desk.clock.advance(IDLE_S)
+    assert await line.rest() == b""

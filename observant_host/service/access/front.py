@@ -71,10 +71,13 @@ class Front(asyncio.Protocol):
         self.inner.connection_lost(error)
         self._stop_timer()
         self._released()
+        self.cancel()
+        self.of.busy.discard(self)  # also what was answered and never read
+        self.of.look()
+
+    def cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            self.of.busy.discard(self)
-            self.of.look()
 
     def eof_received(self) -> None:
         self.inner.eof_received()
@@ -126,6 +129,7 @@ class Front(asyncio.Protocol):
     def _hold(self, data: bytes) -> None:
         """Many programs write a head and its body apart: the second comes at once."""
         clock = self.of.clock
+        self._stop_inner_timer()
         self._held = data
         self._holding = clock.call_at(clock.monotonic() + HELD_S, self._let_go)
 
@@ -141,14 +145,18 @@ class Front(asyncio.Protocol):
         return data
 
     def _answer(self, asked: Straight, caller: Caller) -> None:
-        if self._inner_times:
-            self.inner.keep_alive(True)  # ends its timer, which knows nothing of this request
-            self._inner_times = False
+        self._stop_inner_timer()
         self._busy = True
         self.of.busy.add(self)
         task = begin("request", self._answered(asked, caller))
         if not task.done():
             self._task = task
+
+    def _stop_inner_timer(self) -> None:
+        """It knows nothing of a request that begins here."""
+        if self._inner_times:
+            self.inner.keep_alive(True)
+            self._inner_times = False
 
     async def _answered(self, asked: Straight, caller: Caller) -> None:
         try:
@@ -181,7 +189,7 @@ class Front(asyncio.Protocol):
         self._last = of.clock.monotonic()
         if self._timer is None and self.transport is not None:
             self._timer = of.clock.call_at(self._last + of.idle_s, self._look)
-        if self._early and self.transport is not None:
+        if self._early and self.transport is not None and not self.transport.is_closing():
             data, self._early = self._early, b""
             self.transport.resume_reading()
             self.data_received(data)
@@ -189,7 +197,7 @@ class Front(asyncio.Protocol):
     def _look(self) -> None:
         """Whether nothing came for too long, of which aiohttp knows nothing."""
         of, self._timer = self.of, None
-        if self._busy or self.transport is None:
+        if self._busy or self._held or self.transport is None:
             return
         if of.clock.monotonic() >= self._last + of.idle_s:
             self._close()

@@ -66,7 +66,10 @@ class Fronts:
             self.quiet.set()
 
     async def settle(self, within_s: float) -> None:
-        """Begin no more, and wait for what was begun."""
+        """Begin no more, and wait for what was begun; then cancel what is left: of a client that
+        reads nothing, the end of the connection would not be told."""
         self.closing = True
         if self.busy:
             await wait_any(self.clock, within_s, self.quiet)
+        for front in self.busy:
+            front.cancel()
