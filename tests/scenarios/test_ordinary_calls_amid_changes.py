@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from observant_host.wire.tasks import EXTENSION
 from tests.scenarios.two_ways import numbers, same_by_both_ways
+from tests.support.hosts import PATIENCE_S
 from tests.support.peers import received
 
 if TYPE_CHECKING:
@@ -90,6 +91,9 @@ async def test_a_server_that_is_renamed_during_calls_and_named_back(tmp_path: Pa
         await run.host.wait_for("z", "ready")
         await run.call("z/echo", {"text": "x"})
         await run.call("s/echo", {"text": "x"})
+        async with asyncio.timeout(PATIENCE_S):  # until nothing is known of it any more
+            while any('"s"' in labels for _, labels in numbers(run.metrics)):
+                await asyncio.sleep(0.01)
         await run.reload(run.declared())
         await run.host.wait_for("s", "ready")
         await run.call("s/echo", {"text": "x"})
