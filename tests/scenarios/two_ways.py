@@ -127,13 +127,15 @@ class Run:
         return found
 
     async def call(self, name: str, arguments: Any = None, **options: Any) -> Any:
-        """Make it, and keep what came of it."""
+        """Make it, and keep what came of it, in the order in which calls began."""
+        at = len(self.results)
+        self.results.append(None)
         try:
             done = await self.host.call_tool(name, arguments, **options)
         except (errors.CallError, asyncio.CancelledError) as error:
-            self.results.append(told_of(error))
+            self.results[at] = told_of(error)
             return error
-        self.results.append(told_of(done))
+        self.results[at] = told_of(done)
         return done
 
     def begin(self, name: str, arguments: Any = None, **options: Any) -> asyncio.Task[Any]:
