@@ -19,7 +19,7 @@ HEAD = """\
 #   python -m tests.bench.gate --renew
 """
 COUNTED_ROOM, COUNTED_MORE = 1.08, 1.0
-"""Counts are the same on every machine, but for turns of the loop: how many lines one of them brings,
+"""Counts are the same on every machine, but for the loop's turns: how many lines one brings, and
 what timers do meanwhile."""
 RATIO_ROOM = 2.0
 """Minimum over minimum repeats within a tenth on an idle machine, not on one that builds."""
