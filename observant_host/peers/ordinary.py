@@ -147,17 +147,8 @@ class OrdinaryCall(OpenCall):
     """
 
     __slots__ = (
-        *(
-            "_errand",
-            "_sent_ns",
-            "_told",
-            "_witness",
-            "began_ns",
-            "duration_ns",
-            "failed",
-            "handle",
-        ),
-        *("inner_ns", "lead_ns", "of", "outer", "parent", "start_ns", "ticket", "typed"),
+        *("_errand", "_sent_ns", "_told", "_witness", "began_ns", "duration_ns", "failed"),
+        *("handle", "inner_ns", "lead_ns", "of", "outer", "parent", "start_ns", "ticket", "typed"),
     )
     method = CALL_TOOL
     duration_ns: int

@@ -131,15 +131,7 @@ def decode(frame: Frame, *, batches: bool = False) -> tuple[Inbound, ...]:
         if len(frame) > MAX_DIGITS:
             refuse_long_integers(frame)
         message = _envelope(frame)
-        if (  # the usual messages, told apart first: this is on the path of every call
-            message.error is UNSET
-            and message.method is UNSET
-            and type(message.id) is int
-            and message.jsonrpc == "2.0"
-            and not isinstance(message.result, UnsetType)
-        ):
-            return (Result(message.id, message.result),)
-        if (
+        if (  # the usual request, told apart first; for the usual result there is `usual`
             type(message.method) is str
             and message.result is UNSET
             and message.error is UNSET

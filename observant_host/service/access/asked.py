@@ -38,7 +38,7 @@ class Asked(Protocol):
         """None once the connection is gone."""
 
 
-class Ordinary:
+class ReadRequest:
     """A request as aiohttp read it."""
 
     def __init__(self, request: web.Request, body: bytes) -> None:

@@ -28,7 +28,7 @@ from observant_host.decisions.northbound_http import (
     repeats,
 )
 from observant_host.errors import Unavailable
-from observant_host.service.access.asked import Ordinary
+from observant_host.service.access.asked import ReadRequest
 from observant_host.service.mcp.http_outlet import HttpOutlet
 from observant_host.service.mcp.outlet import error_of
 from observant_host.service.mcp.silences import Silences
@@ -103,7 +103,7 @@ class Door:
         except web.HTTPRequestEntityTooLarge as error:
             why = f"the body is larger than max_message_bytes allows: {error.text or ''}"
             return _refused(None, Refusal(INVALID_REQUEST, why.strip(), status=413))
-        return await self.post(Ordinary(request, body), caller)
+        return await self.post(ReadRequest(request, body), caller)
 
     async def post(self, asked: Asked, caller: Caller) -> web.StreamResponse:
         """One message of somebody who was let in."""

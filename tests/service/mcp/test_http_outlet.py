@@ -10,7 +10,7 @@ import aiohttp
 from aiohttp import web
 
 from observant_host.decisions.northbound_http import Accepted
-from observant_host.service.access.asked import Ordinary
+from observant_host.service.access.asked import ReadRequest
 from observant_host.service.mcp.http_outlet import STALLED_S, HttpOutlet
 from observant_host.service.mcp.outlet import Response, notification, result_of
 from observant_host.service.mcp.silences import KEEP_ALIVE_S, Silences
@@ -39,7 +39,7 @@ class Served:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         silences = Silences(self._clock)
         out = HttpOutlet(
-            Ordinary(request, b""), accepted=BOTH, clock=self._clock, silences=silences
+            ReadRequest(request, b""), accepted=BOTH, clock=self._clock, silences=silences
         )
         self.outlet.set_result(out)
         try:
