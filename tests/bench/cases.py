@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 PATIENCE_S = 300
-STATES = ("metrics", "ratio", "on", "own", "otlp")
+STATES = ("metrics", "ratio", "on", "own-ratio", "own", "otlp")
 """Of telemetry, as `programs/ours.py` says."""
 CALLS = {
     "stdio": {
@@ -35,6 +35,7 @@ CALLS = {
         "metrics": {1: 1000, 16: 6000},
         "ratio": {1: 800, 16: 5000},
         "on": {1: 600, 16: 3000},
+        "own-ratio": {1: 800, 16: 5000},
         "own": {1: 600, 16: 3000},
         "otlp": {1: 600, 16: 3000},
     },
@@ -44,6 +45,7 @@ CALLS = {
         "metrics": {1: 400, 16: 3000},
         "ratio": {1: 400, 16: 2500},
         "on": {1: 300, 16: 2000},
+        "own-ratio": {1: 400, 16: 2500},
         "own": {1: 300, 16: 2000},
         "otlp": {1: 300, 16: 2000},
     },

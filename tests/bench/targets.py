@@ -45,16 +45,16 @@ def _ratios(
     case: str,
     figure: str,
     base: str,
-    way: str = "",
+    ways: Mapping[str, str] | None = None,
 ) -> Iterator[Target]:
-    """`way`: another one than the state's own."""
+    """`ways`: by state, where it is another one than the state's own."""
     for state, limit in limits.items():
         yield Target(
             work=work,
             against=against,
             state=state,
             case=case,
-            way=way or state,
+            way=(ways or {}).get(state, state),
             figure=figure,
             base=base,
             how="ratio",
@@ -81,11 +81,24 @@ def _added(case: str, limits: Mapping[str, tuple[float, float]]) -> Iterator[Tar
             )
 
 
-def _closed(state: str, calls_s: float, p50_ms: float, factor: float) -> Iterator[Target]:
+def _closed(
+    state: str, calls_s: float, p50_ms: float, *, factor: float, slower: float
+) -> Iterator[Target]:
+    """`factor`: how many times the calls of another gateway; `slower`: how many times as long as a
+    server that answers with constant bytes, which holds on a slower machine too."""
     shared = {"state": state, "case": "gateway-stdio", "way": state}
     work = "gateway to stdio, closed loop at 16: calls/s, p50"
     yield Target(work=work, figure="calls_s@16", limit=calls_s, at_least=True, unit="/s", **shared)
     yield Target(work=work, figure="p50_ms@16", limit=p50_ms, unit="ms", **shared)
+    yield Target(
+        work="gateway to stdio, closed loop at 16: p50",
+        against="aiohttp with a constant answer",
+        figure="p50_ms@16",
+        base="static aiohttp app",
+        how="ratio",
+        limit=slower,
+        **shared,
+    )
     yield Target(
         work="gateway to stdio, closed loop at 16: calls/s",
         against="fastmcp's proxy",
@@ -97,6 +110,9 @@ def _closed(state: str, calls_s: float, p50_ms: float, factor: float) -> Iterato
         **shared,
     )
 
+
+OWN = {"ratio": "own-ratio", "on": "own"}
+"""Of a host that is traced by itself, as `observant-host run` is, and not by its program's SDK."""
 
 CALLS: tuple[Target, ...] = (
     *_ratios(
@@ -116,13 +132,22 @@ CALLS: tuple[Target, ...] = (
         base="bare",
     ),
     *_ratios(
-        "the same, traced by the host itself",
+        "CPU per stdio call, 16 in flight, traced by the host itself",
         "mcp 2.3.0, untraced",
-        {"on": 0.45},
+        {"ratio": 0.14, "on": 0.45},
         case="stdio",
         figure="cpu_us@16",
         base="mcp",
-        way="own",
+        ways=OWN,
+    ),
+    *_ratios(
+        "CPU per stdio call, 16 in flight, traced by the host itself",
+        "bare asyncio loop",
+        {"ratio": 3.2, "on": 11},
+        case="stdio",
+        figure="cpu_us@16",
+        base="bare",
+        ways=OWN,
     ),
     *_ratios(
         "CPU per stdio call, one at a time",
@@ -149,18 +174,27 @@ CALLS: tuple[Target, ...] = (
         base="bare",
     ),
     *_ratios(
-        "the same, traced by the host itself",
+        "CPU per HTTP call (JSON), 16 in flight, traced by the host itself",
+        "mcp 2.3.0, untraced",
+        {"ratio": 0.16, "on": 0.23},
+        case="http",
+        figure="cpu_us@16",
+        base="mcp",
+        ways=OWN,
+    ),
+    *_ratios(
+        "CPU per HTTP call (JSON), 16 in flight, traced by the host itself",
         "bare aiohttp",
         {"on": 2.3},
         case="http",
         figure="cpu_us@16",
         base="bare",
-        way="own",
+        ways=OWN,
     ),
     *_added("gateway-stdio", {"metrics": (0.45, 1.2), "on": (0.6, 2.0), "otlp": (0.7, 3.0)}),
     *_added("gateway-http", {"metrics": (0.6, 1.6), "on": (0.75, 2.5)}),
-    *_closed("metrics", 10_000, 3, 8),
-    *_closed("on", 5_000, 6, 4),
+    *_closed("metrics", 10_000, 3, factor=8, slower=1.8),
+    *_closed("on", 5_000, 6, factor=4, slower=3.5),
 )
 
 

@@ -1,12 +1,13 @@
-"""observant_host as a library, in one of five states of telemetry.
+"""observant_host as a library, in one of six states of telemetry.
 
 {"transport": …, "target": …, "at": {…}, "state": "metrics" | …, "sink": URL}
 
-metrics  no traces, no record
-ratio    the embedding program's SDK samples one trace in a hundred; the record is kept
-on       it samples every trace, metrics carry exemplars, the record is kept
-own      as `on`, but traced by the host itself, as `observant-host run` does
-otlp     as `own`, and our own exporter sends it all to `sink`
+metrics    no traces, no record
+ratio      the embedding program's SDK samples one trace in a hundred; the record is kept
+on         it samples every trace, metrics carry exemplars, the record is kept
+own-ratio  as `ratio`, but traced by the host itself, as `observant-host run` does
+own        as `on`, but traced by the host itself
+otlp       as `own`, and our own exporter sends it all to `sink`
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from observant_host import Host, HttpServer, StdioServer
 from observant_host.config import HostConfig, TelemetrySettings
 
 RATIOS = {"ratio": 0.01, "on": 1.0}
+OWN_RATIOS = {"own-ratio": 0.01, "own": 1.0, "otlp": 1.0}
 
 
 def embedding_sdk(ratio: float) -> None:
@@ -43,9 +45,10 @@ def embedding_sdk(ratio: float) -> None:
 def host_in(state: str, *, folder: str, sink: str | None) -> Host:
     if state in RATIOS:
         embedding_sdk(RATIOS[state])
-    if state not in ("own", "otlp"):
+    if state not in OWN_RATIOS:
         return Host(folder, record=state != "metrics", startup_deadline_s=60)
-    settings = TelemetrySettings(otlp_endpoint=sink)  # None: nothing is exported
+    # without a sink nothing is exported
+    settings = TelemetrySettings(otlp_endpoint=sink, sample_ratio=OWN_RATIOS[state])
     return Host(
         folder,
         record=True,
