@@ -21,7 +21,7 @@ QUIET = 0.15
 DIGITS = 4
 """Significant digits kept: more would be the clock's."""
 
-HIGHER_IS_BETTER = ("calls_s",)
+HIGHER_IS_BETTER = ("calls_s", "rate")
 
 
 class Sample(msgspec.Struct, frozen=True):
