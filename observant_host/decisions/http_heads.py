@@ -1,15 +1,16 @@
-"""Heads of HTTP requests that come again and again.
+"""Heads of HTTP messages that come again and again.
 
 A program writes the same head before each of its requests, but for the length of the body and the
-trace. So whatever was once found out about such a head holds for the next one, to the byte: nothing
-is read a second time here, and nothing is read that was not read in full before.
+trace, and a server before each of its answers, but for that length and the date. So whatever was
+once found out about such a head holds for the next one, to the byte: nothing is read a second time
+here, and nothing is read that was not read in full before.
 """
 
 from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,17 +26,40 @@ MAX_DIGITS: Final = 8
 """Of a length: nothing that large is taken at once anyway."""
 
 
+class Varying(NamedTuple):
+    """A field whose value is another one each time. `marker` is a part of it that is found fast."""
+
+    marker: bytes
+    field: re.Pattern[bytes]
+
+
+_BEFORE: Final = len(b"\r\nt")
+"""How much of a field stands before its marker."""
+
+TRACE: Final = Varying(
+    b"raceparent: ",
+    re.compile(rb"\r\n[tT]raceparent: ([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})\r\n"),
+)
+"""As W3C Trace Context writes it; whatever it is worth, it is a plain field."""
+
+DATE: Final = Varying(
+    b"ate: ",
+    re.compile(rb"\r\n[dD]ate: ([A-Za-z]{3}, [0-9]{2} [A-Za-z]{3} [0-9]{4} [0-9:]{8} GMT)\r\n"),
+)
+"""As RFC 9110 5.6.7 writes it."""
+
+
 class Head(msgspec.Struct, frozen=True, gc=False):
     """`digest` is of all that stays the same: a head holds a token, which is kept nowhere. The body
-    begins at `begin` and has `length` bytes."""
+    begins at `begin` and has `length` bytes. `varied` is the value of the varying field."""
 
     digest: bytes
     begin: int
     length: int
-    traceparent: str | None = None
+    varied: str | None = None
 
 
-def head_of(data: bytes) -> Head | None:
+def head_of(data: bytes, varying: Varying = TRACE) -> Head | None:
     """The head that data begins with; None where it is not whole, too long, or says no plain
     length."""
     end = data.find(b"\r\n\r\n", 0, MAX_HEAD_BYTES)
@@ -47,27 +71,27 @@ def head_of(data: bytes) -> Head | None:
     length = data[first:last]
     if end < 0 or at < 0 or len(length) > MAX_DIGITS or not length.isdigit():
         return None
-    at = data.find(_TRACED, 0, end)
-    if at >= 0 and (trace := _TRACE.match(data, at - len(_BEFORE))) is not None:
-        return _traced(data, end, (first, last), trace)
+    at = data.find(varying.marker, 0, end)
+    if at >= 0 and (found := varying.field.search(data, at - _BEFORE, end + 2)) is not None:
+        return _varied(data, end, (first, last), found)
     return Head(sha256(data[:first] + data[last:end]).digest(), end + 4, int(length))
 
 
-def _traced(data: bytes, end: int, length: tuple[int, int], trace: re.Match[bytes]) -> Head:
-    """As `head_of`, where there is a trace as well."""
-    begins, ends = trace.span(1)
+def _varied(data: bytes, end: int, length: tuple[int, int], found: re.Match[bytes]) -> Head:
+    """As `head_of`, where there is the varying field as well."""
+    begins, ends = found.span(1)
     first, last = length
     if begins < first:
         same = data[:begins] + data[ends:first] + data[last:end]
     else:
         same = data[:first] + data[last:begins] + data[ends:end]
     same += b"\n"  # nor is it the head that has the field without a value
-    return Head(sha256(same).digest(), end + 4, int(data[first:last]), trace[1].decode())
+    return Head(sha256(same).digest(), end + 4, int(data[first:last]), found[1].decode())
 
 
 class Heads(Generic[T]):
     """What was found out about heads. Whoever keeps something has made sure that the head has one
-    Content-Length, and at most one traceparent: then there is one way alone to leave them out."""
+    Content-Length, and at most one varying field: then there is one way alone to leave them out."""
 
     def __init__(self, *, most: int = MAX_HEADS) -> None:
         self._most = most
@@ -87,9 +111,3 @@ class Heads(Generic[T]):
 _LENGTH: Final = b"\r\nContent-Length: "
 _LENGTH_LOWER: Final = _LENGTH.lower()
 """As programs write it, one or the other."""
-_BEFORE: Final = b"\r\nt"
-_TRACED: Final = b"raceparent: "
-_TRACE: Final = re.compile(
-    rb"\r\n[tT]raceparent: ([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})\r\n"
-)
-"""As W3C Trace Context writes it; whatever it is worth, it is a plain field."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observant_host.decisions.http_heads import MAX_HEAD_BYTES, Heads, head_of
+from observant_host.decisions.http_heads import DATE, MAX_HEAD_BYTES, Heads, head_of
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 OTHER = "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
@@ -19,7 +19,7 @@ def test_a_head_says_where_its_body_begins_and_how_long_that_is() -> None:
     data = made(*PLAIN, body="12345")
     head = head_of(data)
     assert head is not None
-    assert (data[head.begin :], head.length, head.traceparent) == (b"12345", 5, None)
+    assert (data[head.begin :], head.length, head.varied) == (b"12345", 5, None)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_only_the_length_and_the_trace_may_differ(lines: tuple[str, ...]) -> Non
     assert second is not None
     assert first.digest == second.digest
     traced = any(TRACE in one for one in lines)
-    assert (first.traceparent, second.traceparent) == ((TRACE, OTHER) if traced else (None, None))
+    assert (first.varied, second.varied) == ((TRACE, OTHER) if traced else (None, None))
     for number, line in enumerate(lines):
         unlike = [*lines[:number], line + " ", *lines[number + 1 :]]
         found = head_of(made(*unlike))
@@ -72,8 +72,39 @@ def test_a_trace_that_is_not_as_it_must_be_is_a_field_like_others(value: str) ->
     none = head_of(made("POST / HTTP/1.1", f"traceparent: {TRACE}", "Content-Length: 5"))
     assert head is not None
     assert none is not None
-    assert head.traceparent is None
+    assert head.varied is None
     assert head.digest != none.digest
+
+
+SAID = "Mon, 30 Nov 2026 10:11:04 GMT"
+LATER = "Tue, 01 Dec 2026 00:00:00 GMT"
+
+
+@pytest.mark.parametrize("name", ["Date", "date"])
+@pytest.mark.parametrize("before", [(), ("X-Update: no",)])
+def test_of_an_answer_only_the_length_and_the_date_may_differ(
+    name: str, before: tuple[str, ...]
+) -> None:
+    lines = ("HTTP/1.1 200 OK", *before, "Content-Length: 5", f"{name}: {SAID}", "A: b")
+    first = head_of(made(*lines), DATE)
+    second = head_of(made(*(one.replace(SAID, LATER).replace(": 5", ": 6") for one in lines)), DATE)
+    assert first is not None
+    assert second is not None
+    assert first.digest == second.digest
+    assert (first.varied, second.varied) == (SAID, LATER)
+
+
+@pytest.mark.parametrize("value", ["", "now", SAID + " ", SAID.replace("GMT", "CET"), " " + SAID])
+def test_a_date_that_is_written_otherwise_is_a_field_like_others(value: str) -> None:
+    head = head_of(made("HTTP/1.1 200 OK", f"Date: {value}", "Content-Length: 5"), DATE)
+    assert head is not None
+    assert head.varied is None
+
+
+def test_a_date_in_the_body_is_no_field() -> None:
+    head = head_of(made("HTTP/1.1 200 OK", "Content-Length: 5", body=f"\r\nDate: {SAID}\r\n"), DATE)
+    assert head is not None
+    assert head.varied is None
 
 
 def test_a_second_length_is_a_field_like_others() -> None:

@@ -115,7 +115,7 @@ class Front(asyncio.Protocol):
         if head.begin + head.length == len(data):
             if (caller := of.known(said.key)) is None:
                 return False
-            self._answer(Straight(self, said, data[head.begin :], head.traceparent), caller)
+            self._answer(Straight(self, said, data[head.begin :], head.varied), caller)
         elif head.begin == len(data) and not apart:
             self._hold(data)
         else:

@@ -75,7 +75,7 @@ class Straight:
 def is_read(request: web.Request, head: Head) -> bool:
     """Whether aiohttp read this head as we did."""
     fields = request.headers
-    traces = [] if head.traceparent is None else [head.traceparent]
+    traces = [] if head.varied is None else [head.varied]
     return (
         not any(name in fields for name in _UNLIKE)
         and fields.getall("Content-Length", []) == [str(head.length)]
