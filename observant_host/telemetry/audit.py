@@ -123,7 +123,7 @@ class Audit:
 
     def _keep(self, line: _Line) -> None:
         try:
-            self._stream.keep(msgspec.json.encode(line.document(self._masker)) + b"\n")
+            self._stream.keep((msgspec.json.encode(line.document(self._masker)), b"\n"))
         except Exception:  # noqa: BLE001 - one call that cannot be told must not end the audit
             self._stream.lost += 1
 

@@ -20,7 +20,7 @@ from observant_host.telemetry.rules import RULES
 from observant_host.telemetry.stream_files import StreamFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from observant_host.config import TelemetrySettings
@@ -153,10 +153,10 @@ class Recorder:
         traffic = [one for one in items if one[0] is self._traces]
         for stream, span, _ in items if len(traffic) < len(items) else ():
             if stream is not self._traces:
-                stream.keep(self._encoder.line_of((span,)))
+                stream.keep(self._encoder.pieces_of((span,)))
         for start in range(0, len(traffic), LINE):
             part = traffic[start : start + LINE]
-            line = self._encoder.line_of([spans for _, spans, _ in part])
+            line = self._encoder.pieces_of([spans for _, spans, _ in part])
             self._traces.keep(line, sum([count for _, _, count in part]))
         waits = [stream.write() for stream in self._streams.values()]
         if self._rotating:
@@ -177,7 +177,7 @@ class Stream:
         self._durable = name != "traces"
         self._limit = KEPT[name]
         self._monotonic = monotonic
-        self._lines: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._kept = 0
         self._wait = 0.0
         self._until = 0.0
@@ -186,34 +186,35 @@ class Stream:
     def up(self) -> bool:
         return not self._wait
 
-    def keep(self, line: bytes, spans: int = 1) -> None:
+    def keep(self, line: Sequence[bytes], spans: int = 1) -> None:
+        """A line, in pieces."""
         if self._kept + spans > self._limit:
             self.lost += spans
             return
         self._kept += spans
-        self._lines.append(line)
+        self._pieces += line
 
     def close(self) -> None:
         """What the disk did not take until now is lost."""
         self.lost += self._kept
-        self._lines, self._kept = [], 0
+        self._pieces, self._kept = [], 0
         self.files.close()
 
     def write(self) -> float | None:
         """Write what is kept, if it is time to; seconds until the next attempt, None if none."""
-        if not self._lines:
+        if not self._pieces:
             return None
         remaining = self._until - self._monotonic()
         if self._wait and remaining > 0:
             return remaining
         try:
-            self.files.append(self._lines, durable=self._durable)
+            self.files.append(self._pieces, durable=self._durable)
         except OSError as error:
             self.trouble = error.strerror or type(error).__name__
             self._wait = min(LONGEST_WAIT_S, self._wait * 2) or FIRST_WAIT_S
             self._until = self._monotonic() + self._wait
             return self._wait
-        self._lines, self._kept = [], 0
+        self._pieces, self._kept = [], 0
         self._wait = 0.0
         self.trouble = ""
         return None

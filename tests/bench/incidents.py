@@ -10,6 +10,7 @@ import resource
 import sys
 import tempfile
 import time
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,7 @@ def _segment(
     folder.mkdir(parents=True, exist_ok=True)
     each = LINE if folder.name == "traces" else 1
     parts = [spans[start : start + each] for start in range(0, len(spans), each)]
-    data = b"".join(map(encoder.line_of, parts))
+    data = b"".join(chain.from_iterable(map(encoder.pieces_of, parts)))
     spans.clear()
     name = f"20251009T000000.{number:09d}Z-1.jsonl"
     path = folder / (name + ".gz" if packed else name)

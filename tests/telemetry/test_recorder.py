@@ -314,6 +314,15 @@ def test_a_write_that_was_cut_off_leaves_no_torn_line(tmp_path: Path) -> None:
     stream.close()
 
 
+def test_any_number_of_pieces_is_written_as_it_is(tmp_path: Path) -> None:
+    pieces = [b"%d," % number for number in range(2 * stream_files.AT_ONCE + 1)]
+    stream = files(tmp_path, segment_bytes=1 << 20, max_bytes=1 << 23)
+    stream.append(pieces, durable=False)
+    assert next(tmp_path.glob("*.jsonl")).read_bytes() == b"".join(pieces)
+    assert stream.total_bytes == len(b"".join(pieces))
+    stream.close()
+
+
 def test_a_file_is_finished_after_a_day_however_small_it_is(tmp_path: Path) -> None:
     now = [time.time_ns()]
     stream = files(tmp_path, max_days=30.0, wall_ns=lambda: now[0])
