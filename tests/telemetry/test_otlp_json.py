@@ -198,7 +198,8 @@ def test_a_call_and_its_request_by_one_form_are_what_they_are_one_by_one(
     )
     alone = [encode.span(one) for one in pair_of(done, *SAMPLES)]
     assert encode.pair(*SAMPLES)(done) == b",".join(alone)
-    assert len(parsed(b"".join(encode.pieces_of(alone))).resource_spans[0].scope_spans[0].spans) == 2
+    together = parsed(b"".join(encode.pieces_of(alone)))
+    assert len(together.resource_spans[0].scope_spans[0].spans) == 2
 
 
 def test_a_secret_learnt_later_is_in_no_form() -> None:
