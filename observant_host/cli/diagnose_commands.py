@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from observant_host.cli.output import Screen
 
+LONGEST_LEVEL: Final = "24h"
+LONGEST_CAPTURE: Final = "60m"
+
 
 @command(
     "log-level",
@@ -34,7 +37,12 @@ if TYPE_CHECKING:
 )
 @click.argument("level", type=click.Choice(["debug", "info", "warning", "error"]))
 @click.option(
-    "--for", "duration", metavar="D", default="15m", show_default=True, help="How long, at most 24h"
+    "--for",
+    "duration",
+    metavar="D",
+    default="15m",
+    show_default=True,
+    help=f"How long, at most {LONGEST_LEVEL}",
 )
 @click.option("--reason", default="", help="Why; it is recorded with your name.")
 @json_option
@@ -50,7 +58,7 @@ def log_level(
     config: Path | None,
 ) -> None:
     """Have the running host log from LEVEL on; it goes back by itself, and with a restart."""
-    for_s = duration_s(duration)
+    for_s = duration_s(duration, at_most=LONGEST_LEVEL)
     raw = run_async(
         asked(
             Session(screen, config),
@@ -74,7 +82,9 @@ def log_level(
     ),
 )
 @click.argument("server", shell_complete=server_names)
-@click.option("--for", "duration", metavar="D", required=True, help="How long, at most 60m.")
+@click.option(
+    "--for", "duration", metavar="D", required=True, help=f"How long, at most {LONGEST_CAPTURE}."
+)
 @click.option(
     "--arguments", is_flag=True, help="Keep arguments and results, too: they may be private."
 )
@@ -97,7 +107,7 @@ def capture(
     From the next frame on, over restarts of the server, until the time or 16 MiB are over. One
     JSON object a line: time, direction, method, id, size, message.
     """
-    for_s = duration_s(duration)
+    for_s = duration_s(duration, at_most=LONGEST_CAPTURE)
     raw = run_async(
         asked(
             Session(screen, config),

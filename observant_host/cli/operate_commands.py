@@ -90,13 +90,20 @@ VERBS: Final = {
 """In the order in which `--help` shows them."""
 
 
-def duration_s(text: str) -> float:
-    """Seconds that "90", "30m", "8h", "2d" mean. Raises InvalidCall."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
-    seconds = float(match[1]) * UNITS[match[2]] if match else 0.0
+def duration_s(text: str, *, at_most: str = "") -> float:
+    """Seconds that "90", "30m", "8h", "2d" mean. Raises InvalidCall, also for more than `at_most`,
+    a duration too."""
+    seconds = _seconds(text)
     if seconds <= 0:
         raise InvalidCall(f"--for {text}: give a duration such as 90s, 30m, 8h, 2d")
+    if at_most and seconds > _seconds(at_most):
+        raise InvalidCall(f"--for {text} is too long; give at most {at_most}")
     return seconds
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
+    return float(match[1]) * UNITS[match[2]] if match else 0.0
 
 
 async def asked(session: Session, verb: str, ask: Callable[[HostClient], Awaitable[T]]) -> T:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+from observant_host.cli.diagnose_commands import LONGEST_CAPTURE, LONGEST_LEVEL
 from observant_host.cli.main import COMMANDS, cli, run
 from observant_host.cli.operate_commands import VERBS, duration_s
 from observant_host.cli.options import server_names
 from observant_host.decisions.acts import RULINGS, Act
 from observant_host.errors import InvalidCall
+from observant_host.service.api.bodies import MAX_CAPTURE_S, MAX_LOG_LEVEL_S
 from tests.cli.serving import Serving, serving, stage_in
 
 if TYPE_CHECKING:
@@ -110,6 +112,17 @@ def test_a_duration_is_a_number_with_a_unit(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InvalidCall, match="30m"):
         duration_s(text)
+
+
+def test_a_duration_that_is_too_long_is_refused_with_the_longest() -> None:
+    assert duration_s("24h", at_most="24h") == 86_400
+    with pytest.raises(InvalidCall, match="--for 25h is too long; give at most 24h"):
+        duration_s("25h", at_most="24h")
+
+
+def test_the_longest_durations_are_those_of_the_api() -> None:
+    assert duration_s(LONGEST_LEVEL) == MAX_LOG_LEVEL_S
+    assert duration_s(LONGEST_CAPTURE) == MAX_CAPTURE_S
 
 
 def test_the_shell_completes_the_names_of_servers(tmp_path: Path) -> None:
