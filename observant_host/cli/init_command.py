@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from datetime import UTC, datetime
@@ -82,7 +83,7 @@ def init(
 
     around = Surroundings.of_process()
     out = around.current / out
-    _refuse_to_overwrite(out, force=force)
+    _refuse_early(out, force=force)
     loaded = read_sources(screen, [around.current / path for path in sources], around)
     _show_commands(screen, loaded)
     _ask(screen, yes=yes)
@@ -104,15 +105,23 @@ def _wall_s() -> float:
     return SystemClock().wall_ns() / 1e9
 
 
-def _refuse_to_overwrite(out: Path, *, force: bool) -> None:
+def _refuse_early(out: Path, *, force: bool) -> None:
+    """Servers are not started for a file that cannot be written then."""
     if out.exists() and not force:
         raise _exists_already(out)
+    above = next(folder for folder in out.parents if folder.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise _cannot_be_written(out, f"{above} is no folder that you may write to")
 
 
 def _exists_already(out: Path) -> ConfigError:
     return ConfigError(
         [f"{out} exists already; name another file with --out, or overwrite it with --force"]
     )
+
+
+def _cannot_be_written(out: Path, why: str | None) -> ConfigError:
+    return ConfigError([f"{out} cannot be written: {why}; name another file with --out"])
 
 
 def read_sources(screen: Screen, given: Sequence[Path], around: Surroundings) -> Loaded:
@@ -294,7 +303,7 @@ def _write(
     except OSError as error:
         if isinstance(error, FileExistsError) and out.exists():
             raise _exists_already(out) from None
-        raise ConfigError([f"{out} cannot be written: {error.strerror}"]) from None
+        raise _cannot_be_written(out, error.strerror) from None
 
 
 def _shown_path(path: Path, folder: Path) -> str:

@@ -104,10 +104,17 @@ def test_an_existing_file_is_not_overwritten_unless_told(tmp_path: Path) -> None
     deeper = run(tmp_path, "--from", ".mcp.json", "--yes", "--out", "a/b.toml")
     assert deeper.returncode == 0
     assert f'import = ["{tmp_path}/.mcp.json"]' in (tmp_path / "a/b.toml").read_text()
+
+
+def test_no_server_is_started_for_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    clients_file(tmp_path, a=entry(["touch", str(mark)]))
     (tmp_path / "c").touch()
-    nowhere = run(tmp_path, "--from", ".mcp.json", "--yes", "--out", "c/b.toml")
-    assert nowhere.returncode == 2
-    assert "cannot be written" in nowhere.stderr
+    refused = run(tmp_path, "--from", ".mcp.json", "--yes", "--out", "c/b.toml")
+    assert refused.returncode == 2
+    assert "c/b.toml cannot be written" in refused.stderr
+    assert "name another file with --out" in refused.stderr
+    assert not mark.exists()
 
 
 def test_nothing_is_started_where_nobody_can_be_asked(tmp_path: Path) -> None:
