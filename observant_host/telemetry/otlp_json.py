@@ -7,7 +7,7 @@ in common encoded once, this costs a few. The official one is the reference in t
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -38,6 +38,9 @@ _TIMES: Final = b',"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":
 _TAIL: Final = b"]}]}]}\n"
 _ITS_ID: Final = 7_310_578_961_843_127_543
 """Stands for a request's id while its form is made."""
+
+_UNBOUNDED: Final = {inf: b'"Infinity"', -inf: b'"-Infinity"'}
+"""And "NaN": what JSON has no number for. Source: ProtoJSON format, double."""
 
 _json: Final = msgspec.json.Encoder().encode
 
@@ -203,9 +206,8 @@ class OtlpJson:
     def _typed(self, value: object, limit: int | None = None) -> bytes:
         match value:
             case float():
-                return (
-                    b'{"doubleValue":%r}' % value if isfinite(value) else b'{"doubleValue":"NaN"}'
-                )
+                known = b"%r" % value if isfinite(value) else _UNBOUNDED.get(value, b'"NaN"')
+                return b'{"doubleValue":%b}' % known
             case str():
                 return b'{"stringValue":%b}' % _json(self._cleaner.text(value, limit=limit))
             case bool():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from observant_host.incidents.otlp import spans_or_none
 from observant_host.telemetry.facade import Finished, Link, Telemetry, TraceContext
 from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.masking import Cleaner, Masker
@@ -159,10 +162,20 @@ def test_a_secret_learnt_later_is_not_kept_in_cached_pieces() -> None:
     assert b"hunter22" not in encode.line(done)
 
 
-def test_a_number_that_is_none_is_written_as_the_format_wants() -> None:
-    told = Request(peer="a", method="tools/call", era="modern", deadline_ms=float("nan"))
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"), (1e300, 1e300)],
+)
+def test_what_json_has_no_number_for_is_written_as_the_format_wants(
+    number: float, written: object
+) -> None:
+    told = Request(peer="a", method="tools/call", era="modern", deadline_ms=number)
     line = encoder().line(Finished(told, TraceContext(1, 2)))
-    assert attributes(line)["observant_host.request.deadline_ms"] == {"doubleValue": "NaN"}
+    assert attributes(line)["observant_host.request.deadline_ms"] == {"doubleValue": written}
+    official = json_format.ParseDict({"doubleValue": written}, AnyValue()).double_value
+    (span,) = spans_or_none(line) or ()
+    ours = span.attributes["observant_host.request.deadline_ms"]
+    assert repr(official) == repr(ours) == repr(number)
 
 
 CALL = RoutedCall(
