@@ -239,7 +239,14 @@ def _imports(file: TomlFile, around: Surroundings) -> list[Path]:
         ]
     except UnresolvedError as error:
         raise ConfigError([f"{leaf.origin.where}: host.import {error}"]) from None
-    return [Path(file.folder, _at_home(text, around)) for text in texts]
+    paths = [Path(file.folder, _at_home(text, around)) for text in texts]
+    missing = [path for path in paths if not os.path.exists(path)]  # noqa: PTH110 - raises nothing
+    if missing:
+        where = f"{leaf.origin.where}: host.import names"
+        raise ConfigError(
+            [f"{where} {path}, which is not there; correct it, or take it out" for path in missing]
+        )
+    return paths
 
 
 def _at_home(text: str, around: Surroundings) -> str:

@@ -156,7 +156,10 @@ TELEMETRY: Final = Table(
 )
 TOKEN: Final = Table(
     {
-        "sha256": values.SECRET,
+        "sha256": msgspec.structs.replace(
+            matching(values.DIGEST, "64 hexadecimal digits: a token's SHA-256, never the token"),
+            secret=True,
+        ),
         "file": msgspec.structs.replace(values.SECRET, path=True),
         "env": values.SECRET,
         "scopes": SCOPES,

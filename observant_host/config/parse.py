@@ -55,6 +55,13 @@ class _Reader:
             case _:
                 self._open(node, raw, path)
 
+    def refuse_empty(self, tree: Mapping[str, Any], table: str, why: str) -> None:
+        """An empty table leaves no value behind, and would not be heard of again."""
+        tables = tree.get(table)
+        for name, raw in tables.items() if isinstance(tables, dict) else ():
+            if raw == {}:
+                self.problem((table, name), f"is empty; {why}")
+
     def _leaf(self, kind: Kind, raw: Any, path: KeyPath) -> None:
         self.leaves[path] = Leaf(raw, Origin("file", self.where(path), self.folder))
         if not any(has_reference(text) for text in texts_of(raw)):
@@ -128,6 +135,7 @@ def read_toml(data: bytes, *, name: str, folder: str) -> TomlFile:
     text, tree = _tree(data, name)
     reader = _Reader(name, folder, line_numbers(text))
     reader.walk(keys.ROOT, tree, ())
+    reader.refuse_empty(tree, "tokens", "it needs one of sha256, file, env")
     if reader.problems:
         raise ConfigError(reader.problems)
     return TomlFile(

@@ -35,6 +35,10 @@ class Kind(msgspec.Struct, frozen=True):
     shown: str = "plain"
 
 
+SHOWN: Final = 60
+"""Characters of a value in a message."""
+
+
 def type_name(raw: object) -> str:
     """The word for a value's type that a person would use."""
     match raw:
@@ -58,8 +62,19 @@ def type_name(raw: object) -> str:
 
 def seen(kind: Kind, raw: object) -> str:
     """What stood there, for an error message: its type, and its value where that is harmless."""
-    harmless = isinstance(raw, (str, int, float)) and not kind.secret and kind.shown == "plain"
-    return f"{type_name(raw)} ({str(raw)[:60]!r})" if harmless else type_name(raw)
+    if kind.secret or kind.shown != "plain":
+        return type_name(raw)
+    match raw:
+        case bool():
+            return str(raw).lower()
+        case int() | float():
+            return f"a number ({raw})"
+        case str():
+            return f"text ({raw[:SHOWN]!r})"
+        case list() if kind.many and all(isinstance(item, str) for item in raw):
+            return f"a list ({', '.join(raw)[:SHOWN]!r})"
+        case _:
+            return type_name(raw)
 
 
 def from_text(kind: Kind, text: str) -> Any:
@@ -88,6 +103,7 @@ BYTES: Final = {
     "gib": 1024**3,
 }
 NAME: Final = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+DIGEST: Final = re.compile(r"^(sha256:)?[0-9A-Fa-f]{64}$")
 FINGERPRINT: Final = re.compile(r"^sha256:[0-9a-f]{64}$")
 LISTEN: Final = re.compile(r"^(\[[0-9A-Fa-f:.]+\]|[^\s:/]+):(\d{1,5})$")
 LONGEST_S: Final = 10 * 366 * 86400.0
@@ -217,7 +233,8 @@ def number(*, least: float, most: float | None = None, whole: bool = False) -> K
         return int(raw) if whole else float(raw)
 
     bounds = f"of at least {least:g}" if most is None else f"from {least:g} to {most:g}"
-    return Kind(f"a {'whole ' if whole else ''}number {bounds}", read)
+    expected = f"{least:g}" if least == most else f"a {'whole ' if whole else ''}number {bounds}"
+    return Kind(expected, read)
 
 
 def choice(*words: str) -> Kind:

@@ -122,7 +122,7 @@ def test_a_header_teaches_the_masker_its_bare_token_too() -> None:
 def test_paths_and_languages_in_env_are_shown_to_nobody_but_not_masked_everywhere() -> None:
     assembled = read(
         '[servers.a]\ncommand = "x"\nenv = { HOME = "/home/x", TOKEN = "abcd" }\n'
-        '[tokens.t]\nsha256 = "efgh"\n'
+        '[tokens.t]\nenv = "efgh"\n'
     )
     assert assembled.entries["servers", "a", "env", "HOME"].value == "***"
     assert assembled.secrets == ("abcd", "efgh")

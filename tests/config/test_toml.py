@@ -104,7 +104,7 @@ transport = "sse"
 allow_legacy = true
 restart_above_mb = "off"
 [tokens.ci]
-sha256 = "00ff"
+sha256 = "00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff"
 scopes = ["mcp", "read"]
 profile = "small"
 rate = 2
@@ -203,7 +203,7 @@ def test_every_key_of_every_table_is_read() -> None:
             capture_arguments=True,
             audit="metadata",
         ),
-        tokens={"ci": Token(sha256="00ff", scopes=("mcp", "read"), profile="small", rate=2.0)},
+        tokens={"ci": Token(sha256="00ff" * 16, scopes=("mcp", "read"), profile="small", rate=2.0)},
         profiles={
             "small": Profile(servers=("files",), tools=ToolFilter(deny=("write_*",)), mode="search")
         },
@@ -247,8 +247,8 @@ def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines() -> None:
             "oh.toml:5: host.startup_deadline_s expects seconds as a number, or a duration like "
             '"500ms", "2m", "1h"; seen: text (\'soon\')'
         ),
-        "oh.toml:7: telemetry.sample_ratio expects a number from 0 to 1; seen: a number ('2')",
-        "oh.toml:8: telemetry.record expects true or false; seen: a number ('1')",
+        "oh.toml:7: telemetry.sample_ratio expects a number from 0 to 1; seen: a number (2)",
+        "oh.toml:8: telemetry.record expects true or false; seen: a number (1)",
         (
             'oh.toml:9: sevice is no key; did you mean "service"? Allowed here: '
             "defaults, host, profiles, servers, service, telemetry, tokens, version"
@@ -261,7 +261,7 @@ def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines() -> None:
     [
         ("host = 1", "oh.toml:1: host is a number; expected a table"),
         ("[[servers]]", "servers is a list; expected a table"),
-        ("version = 2", "version expects a whole number from 1 to 1"),
+        ("version = 2", "version expects 1; seen: a number (2)"),
         ('[servers."a b"]\ncommand = "x"', "servers.a b is no name: a name begins with"),
         ('[mcpServers.a]\ncommand = "x"', 'mcpServers is no key; did you mean "servers"?'),
         ('[servers.a]\ncommand = "x"\ndisabled = true', 'did you mean "enabled"?'),
@@ -283,7 +283,12 @@ def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines() -> None:
             "servers.a has args, cwd, which belongs to servers with a `command`",
         ),
         ("[tokens.a]\nscopes = []", "tokens.a needs exactly one of sha256, file, env; found: none"),
-        ('[tokens.a]\nsha256 = "x"\nenv = "Y"', "found: sha256, env"),
+        (f'[tokens.a]\nsha256 = "{"0" * 64}"\nenv = "Y"', "found: sha256, env"),
+        ('[tokens.a]\nsha256 = "abc"', "tokens.a.sha256 expects 64 hexadecimal digits"),
+        ("[tokens.a]", "oh.toml:1: tokens.a is empty; it needs one of sha256, file, env"),
+        ('[tokens.a]\nenv = "Y"\nscopes = ["mcp", "all"]', "seen: a list ('mcp, all')"),
+        ("[host]\nremember_modern = 'yes'", "expects true or false; seen: text ('yes')"),
+        ("[telemetry]\naudit = true", '"off", "metadata", "arguments"; seen: true'),
         ('[tokens.a]\nenv = "Y"\nprofile = "z"', "tokens.a.profile names no [profiles.NAME] table"),
         ('[profiles.a]\nservers = ["b", "c"]', "profiles.a.servers names no server: b, c"),
         ("a = [", "oh.toml: is not TOML: "),
