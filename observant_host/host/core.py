@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from observant_host.errors import HostError, SpawnFailed
 from observant_host.host.followers import Followers
+from observant_host.host.merging import first_listed, listed
 from observant_host.host.transports import Transports
 from observant_host.peers.input_handlers import NO_HANDLERS
 from observant_host.peers.resource_cache import ResourceCache
@@ -33,7 +34,6 @@ from observant_host.supervision.snapshots import snapshots
 from observant_host.supervision.surroundings import Surroundings
 from observant_host.telemetry import setup
 from observant_host.telemetry.masking import Masker
-from observant_host.telemetry.propagation import Link
 from observant_host.telemetry.vocabulary import HostLifecycle
 from observant_host.timing.clock import Clock, SystemClock
 from observant_host.timing.lag import watch_lag
@@ -60,8 +60,6 @@ MERGE_SHARE: Final = 4.0
 """After a merge that took t the next waits 4 t: a storm of changes costs a fifth of the loop."""
 START_REST: Final = (19.0, 0.25)
 """At start it waits 19 t, at most this (s): few merges, for nobody waits, and none of many."""
-MAX_LINKS: Final = 32
-"""Of one merge to the readings that it shows: more servers at once are a start."""
 MEMORY_NAME: Final = "memory.json"
 
 
@@ -270,6 +268,7 @@ class Core:
             telemetry=self.telemetry,
             clock=plan.clock,
             masker=plan.masker,
+            catch_up=self.catch_up,
         )
         self.telemetry.watch_peers(
             lambda: snapshots(
@@ -321,8 +320,16 @@ class Core:
     async def _serve(self, stop: Signal) -> None:
         while not stop.is_set():
             await wait_any(self.plan.clock, self._wake_s(), stop, self.dirty)
-            if not stop.is_set():
+            if not stop.is_set() and (self.dirty.is_set() or self._wake_s() == 0):
                 await self._merge(stop)
+
+    def catch_up(self) -> bool:
+        """Merge at once what a server has listed for the first time: who sees it ready finds what
+        it offers. True where there was something; once for each server, however often asked."""
+        behind = first_listed(self.fleet, self._changed, self.store)
+        if behind:
+            self._merge_changed()
+        return behind
 
     def looked_at(self) -> None:
         """Somebody looks at the catalogue: have lists read anew whose time has run out."""
@@ -349,10 +356,16 @@ class Core:
 
     async def _merge(self, stop: Signal) -> None:
         began = self.plan.clock.monotonic()
+        self._merge_changed()
+        took = self.plan.clock.monotonic() - began
+        share, most = (MERGE_SHARE, math.inf) if self.store.published else START_REST
+        await wait_any(self.plan.clock, min(took * share, most), stop, self._settled)
+
+    def _merge_changed(self) -> None:
         self.dirty.clear()
         names, self._changed = self._changed, set()
         peer = next(iter(names)) if len(names) == 1 else ""
-        trigger, links = self._listed(names)
+        trigger, links = listed(self.fleet, names)
         self.store.refresh(self.fleet.peer_views(), peer=peer, trigger=trigger, links=links)
         self._lists_run_out_s = self.fleet.lists_run_out_s()
         self.refreshed.set()
@@ -360,19 +373,6 @@ class Core:
             known = self.fleet.get(name)
             if known is not None and (kinds := known.record.take_announced()):
                 self.announced.tell((name, kinds))
-        took = self.plan.clock.monotonic() - began
-        share, most = (MERGE_SHARE, math.inf) if self.store.published else START_REST
-        await wait_any(self.plan.clock, min(took * share, most), stop, self._settled)
-
-    def _listed(self, names: Collection[str]) -> tuple[str, tuple[Link, ...]]:
-        """Why lists were read anew, and by what; "state" where only a server's state changed."""
-        trigger, links = "state", []
-        for name in names:
-            peer = self.fleet.get(name)
-            if peer is not None and (listed := peer.record.take_listed()) is not None:
-                trigger, context = listed
-                links += [Link(context, "triggered_by")] if context is not None else []
-        return trigger, tuple(links[:MAX_LINKS])
 
     async def _crashed(
         self, _kind: object, error: BaseException | None, _traceback: object

@@ -273,6 +273,7 @@ class Host(Operating):
         core = self._core
         if core is None or not core.opened.is_set():
             return EMPTY
+        core.catch_up()
         core.looked_at()
         return core.store.current
 

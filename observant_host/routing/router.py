@@ -68,7 +68,11 @@ and again."""
 
 class Router:
     """Every method returns a coroutine that is to be awaited once. It raises CallError (see
-    `errors`), and CancelledError as it comes."""
+    `errors`), and CancelledError as it comes.
+
+    `catch_up` brings the catalogue up to date where it lags behind what a server offers, and says
+    whether it did; a name that leads nowhere is then looked for again.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class Router:
         telemetry: Telemetry,
         clock: Clock,
         masker: Masker | None = None,
+        catch_up: Callable[[], bool] = bool,
     ) -> None:
         self.masker = masker or Masker()
         self.peers = peers
@@ -85,6 +90,7 @@ class Router:
         self.clock = clock
         self.calls = OpenCalls(clock=clock)
         self._store = store
+        self._catch_up = catch_up
         self._routes: dict[str, _Route] = {}
         self._routes_of = store.current
 
@@ -97,7 +103,7 @@ class Router:
         """`tools/call` at the tool's owner. `name`: canonical, api or qualified."""
         if self._routes_of is not (catalogue := self._store.current):
             self._routes_of, self._routes = catalogue, {}
-        route = self._routes.get(name) or self._route(name, catalogue)
+        route = self._routes.get(name) or self._route(name)
         if isinstance(route, CallError):
             return self._send(Asked(name=name, method="tools/call", **options), route, NOTHING)
         if options:
@@ -113,14 +119,20 @@ class Router:
         parent = options.get("parent")
         return Routed(self, asked, target, params, terms, fact, parent).ordinary(target, kept)
 
-    def _route(self, name: str, catalogue: Catalogue) -> _Route | CallError:
+    def _route(self, name: str) -> _Route | CallError:
         """Kept as long as the catalogue: as many as there are names in it."""
-        target = self._aim(find_tool(catalogue, name), "tool")
+        target = self._found(lambda now: self._aim(find_tool(now, name), "tool"))
         if isinstance(target, CallError):
             return target
         asked = Asked(name=name, method="tools/call")
         route = self._routes[name] = _route_of(asked, target)
         return route
+
+    def _found(self, aim: Callable[[Catalogue], Target | CallError]) -> Target | CallError:
+        target = aim(self._store.current)
+        if isinstance(target, CallError) and self._catch_up():
+            return aim(self._store.current)
+        return target
 
     def _usual(self, route: _Route, options: CallOptions) -> _Route | None:
         """The same for callers who ask as this one does, where such calls are alike."""
@@ -155,7 +167,7 @@ class Router:
     ) -> Coroutine[Any, Any, CallResult]:
         """`prompts/get` at the prompt's owner; names as for tools."""
         asked = Asked(name=name, method="prompts/get", **options)
-        target = self._aim(find_prompt(self._store.current, name), "prompt")
+        target = self._found(lambda now: self._aim(find_prompt(now, name), "prompt"))
         if isinstance(target, CallError):
             return self._send(asked, target, NOTHING)
         local_name = target.local_name
@@ -168,7 +180,8 @@ class Router:
     ) -> Coroutine[Any, Any, CallResult]:
         """`resources/read` at the URI's owner, or at `server` whether it lists the URI or not."""
         asked = Asked(name=uri, method="resources/read", **options)
-        return self._send(asked, self._aim_resource(uri, server), {"uri": uri})
+        target = self._found(lambda now: self._aim_resource(uri, server, now))
+        return self._send(asked, target, {"uri": uri})
 
     def complete(
         self,
@@ -184,7 +197,7 @@ class Router:
         """
         name = str(ref.get("name") or ref.get("uri") or "")
         asked = Asked(name=name, method="completion/complete", **options)
-        target = self._aim_reference(ref, server)
+        target = self._found(lambda now: self._aim_reference(ref, server, now))
         if isinstance(target, CallError):
             return self._send(asked, target, NOTHING)
         local = {"name": target.local_name} if target.uri is None else {"uri": target.uri}
@@ -235,35 +248,40 @@ class Router:
             case _:
                 return no_route(found, kind, self._store.current)
 
-    def _aim_resource(self, uri: str, server: str | None) -> Target | CallError:
+    def _aim_resource(
+        self, uri: str, server: str | None, catalogue: Catalogue
+    ) -> Target | CallError:
         if server is not None:
             if self.peers.get(server) is None:
                 return InvalidCall(f"no server {shown(server)} is configured", unknown=True)
             return Target(server, uri, uri=uri)
-        catalogue = self._store.current
         found = find_resource(catalogue, uri)
         if isinstance(found, Unknown):
             return no_route(found, "resource", catalogue)
         return Target(found.server, uri, uri=uri)
 
-    def _aim_reference(self, ref: Mapping[str, Any], server: str | None) -> Target | CallError:
+    def _aim_reference(
+        self, ref: Mapping[str, Any], server: str | None, catalogue: Catalogue
+    ) -> Target | CallError:
         match ref:
             case {"type": "ref/prompt", "name": str(name)}:
-                return self._aim(find_prompt(self._store.current, name), "prompt")
+                return self._aim(find_prompt(catalogue, name), "prompt")
             case {"type": "ref/resource", "uri": str(uri)}:
-                return self._aim_template(uri, server)
+                return self._aim_template(uri, server, catalogue)
             case _:
                 return InvalidCall(
                     'ref must be {"type": "ref/prompt", "name": …} or '
                     '{"type": "ref/resource", "uri": …}'
                 )
 
-    def _aim_template(self, uri: str, server: str | None) -> Target | CallError:
+    def _aim_template(
+        self, uri: str, server: str | None, catalogue: Catalogue
+    ) -> Target | CallError:
         """A template is named by its own text, not by a URI that fits it."""
-        listed = (e for e in self._store.current.resources if e.uri == uri)
+        listed = (e for e in catalogue.resources if e.uri == uri)
         entry = next(listed, None) if server is None else None
         if entry is None:
-            return self._aim_resource(uri, server)
+            return self._aim_resource(uri, server, catalogue)
         return Target(entry.server, uri, uri=uri)
 
 

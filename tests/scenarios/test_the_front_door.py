@@ -15,7 +15,7 @@ from observant_host import Host, HttpServer, StdioServer, errors
 from observant_host.config import HostConfig
 from observant_host.host import Examiner
 from observant_host.supervision.declared import declare
-from tests.support.hosts import QUICK, add, quick_host
+from tests.support.hosts import PATIENCE_S, QUICK, add, quick_host
 from tests.support.peers import scripted
 
 if TYPE_CHECKING:
@@ -105,6 +105,30 @@ async def test_waiting_for_a_server_ends_with_the_host() -> None:
         await asyncio.sleep(0)
     with pytest.raises(errors.Unavailable):
         await waiting
+
+
+async def test_whoever_sees_a_server_ready_finds_its_tools_at_once() -> None:
+    host, _ = quick_host()
+    add(host, "first")
+    async with host:
+        for name in ("second", "third", "fourth"):
+            add(host, name)
+            async with asyncio.timeout(PATIENCE_S):
+                while host.servers[name].state != "ready":
+                    await asyncio.sleep(0)
+            called = await host.call_tool(f"{name}/echo", {"text": name})
+            assert called.server == name
+            assert name in {tool.server for tool in host.catalogue.tools}
+
+
+async def test_a_look_at_the_catalogue_shows_what_a_ready_server_lists() -> None:
+    host, _ = quick_host()
+    async with host:
+        add(host, "late")
+        async with asyncio.timeout(PATIENCE_S):
+            while host.servers["late"].state != "ready":
+                await asyncio.sleep(0)
+        assert {tool.server for tool in host.catalogue.tools} == {"late"}
 
 
 async def test_a_copy_beside_a_running_host_heeds_its_memory_and_writes_nothing(
