@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Mapping, MutableMapping, Sequence
-from itertools import chain
+from itertools import chain, compress
+from operator import is_not
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -124,7 +125,7 @@ def _follows(
 
 
 def _others(old: Sequence[Claim], new: Sequence[Claim]) -> list[tuple[Claim, Claim]]:
-    return [pair for pair in zip(old, new, strict=True) if pair[0] is not pair[1]]
+    return list(compress(zip(old, new, strict=True), map(is_not, old, new)))
 
 
 def _nothing(
@@ -187,6 +188,7 @@ class _Step:
         self._reviewed: list[NameChange] = []
         self._fresh: list[NameChange] = []
         self._ended: dict[str, str] = {}
+        self._gone: dict[str, set[str]] = {}
 
     def relist(self) -> None:
         """Bring up to date who lists what."""
@@ -198,12 +200,15 @@ class _Step:
         listers = self._listers
         came, gone = now - was, was - now
         for name in gone:
-            rest = tuple(other for other in listers.pop(name) if other != server)
+            rest = tuple([other for other in listers[name] if other != server])
             if rest:
                 listers[name] = rest
+            else:
+                del listers[name]
         met = {name: self._with(listers[name], server) for name in came if name in listers}
         listers.update(dict.fromkeys(came, (server,)))
         listers.update(met)
+        self._gone[server] = gone
         self._relisted.update(gone, came)
         self._unsettled.update(gone, self._start.idle.keys() & now)
 
@@ -234,9 +239,8 @@ class _Step:
         moved = {new.server for _, new in self.moved}
         idle = self._start.idle.items()
         found = [n for n, g in idle if g.given_up_at is not None or g.owner in moved]
-        for old, new in self.moved:
-            gone = set(old.shown).difference(new.shown)
-            found += [n for n in gone if self._start.owner(n) == old.server]
+        for server, gone in self._gone.items():
+            found += [n for n in gone if self._start.owner(n) == server]
         return found
 
     def _reviewed_grant(self, name: str, grant: Grant) -> Grant | None:
@@ -290,11 +294,10 @@ class _Step:
     def grant(self, ready: int) -> None:
         """Free names, each to the first in config order, once nobody before it can still come."""
         granted, listers, servers = self._granted, self._listers, self._position
-        for claim in self._may_be_first(ready):
-            server = claim.server
+        for server, listed in self._may_be_first(ready):
             free = [
                 name
-                for name in claim.shown
+                for name in listed
                 if name not in granted
                 and listers[name][0] == server
                 and not (SEPARATOR in name and is_reserved(name, servers))
@@ -308,17 +311,20 @@ class _Step:
                 for name in free
             ]
 
-    def _may_be_first(self, ready: int) -> Iterable[Claim]:
-        """Servers that may be granted a name that they were not before, in config order."""
+    def _may_be_first(self, ready: int) -> Iterable[tuple[str, Sequence[str]]]:
+        """Servers in config order, each with those of its names that it may be granted now and
+        could not be before."""
         if self._afresh:
-            return self.claims[:ready]
-        changed = self._relisted | self._regranted
-        first = {self._listers[name][0] for name in changed if name in self._listers}
-        first.update(new.server for _, new in self.moved)
-        first.update(claim.server for claim in self.claims[self._start.ready : ready])
-        return (
-            self.claims[at] for at in sorted(map(self._position.__getitem__, first)) if at < ready
-        )
+            return [(claim.server, claim.shown) for claim in self.claims[:ready]]
+        changed, before = self._relisted | self._regranted, self._start.ready
+        listers = [self._listers.get(name) for name in changed]
+        first = {servers[0] for servers in listers if servers}
+        places = {*map(self._position.__getitem__, first), *range(before, ready)}
+        claims = [(at, self.claims[at]) for at in sorted(places) if at < ready]
+        return [
+            (claim.server, [n for n in claim.shown if n in changed] if at < before else claim.shown)
+            for at, claim in claims
+        ]
 
     def assigned(self, ready: int) -> Assigned:
         """What has become of it; mappings in which nothing changed are those of before."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from itertools import chain
-from operator import attrgetter, is_
+from itertools import compress, count
+from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -59,16 +59,13 @@ T = TypeVar("T")
 class Block(msgspec.Struct, Generic[E], frozen=True):
     """The entries of one server, in its own order, and the view that they were made of.
 
-    `digest` is over the names that they are offered under, `hashed` are their api names that are
-    no canonical names; there are so many `spellings` of all of them.
+    `digest` is over the names that they are offered under.
     """
 
     view: PeerView
     entries: tuple[E, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     digest: str = ""
-    hashed: frozenset[str] = frozenset()
-    spellings: int = 0
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -105,28 +102,43 @@ class Resources(msgspec.Struct, frozen=True):
     lookup: Mapping[str, ResourceEntry] = {}
 
 
+def differing(before: Sequence[object], after: Sequence[object]) -> list[int]:
+    """The places at which another object stands; all, where there are more or fewer."""
+    if len(before) != len(after):
+        return list(range(len(after)))
+    return list(compress(count(), map(is_not, before, after)))
+
+
 def tools(
-    order: Sequence[PeerView], assigned: Assigned, *, before: Side[ToolEntry] | None
+    order: Sequence[PeerView],
+    assigned: Assigned,
+    *,
+    moved: Sequence[int],
+    before: Side[ToolEntry] | None,
 ) -> Side[ToolEntry]:
-    """Every server's tools, under their names."""
-    return _Making("tool", order, assigned, make=ToolEntry, before=before).side()
+    """Every server's tools, under their names. `moved` are the places of the views that are others
+    than those that the entries of `before` were made of."""
+    return _Making("tool", order, assigned, make=ToolEntry, before=before).side(moved)
 
 
 def prompts(
-    order: Sequence[PeerView], assigned: Assigned, *, before: Side[PromptEntry] | None
+    order: Sequence[PeerView],
+    assigned: Assigned,
+    *,
+    moved: Sequence[int],
+    before: Side[PromptEntry] | None,
 ) -> Side[PromptEntry]:
     """As `tools`."""
-    return _Making("prompt", order, assigned, make=PromptEntry, before=before).side()
+    return _Making("prompt", order, assigned, make=PromptEntry, before=before).side(moved)
 
 
-def resources(order: Sequence[PeerView], *, before: Resources) -> Resources:
+def resources(order: Sequence[PeerView], *, moved: Sequence[int], before: Resources) -> Resources:
     """A URI belongs to the first in config order that serves it.
 
     The others are excluded as `collision_rejected`: reading it there takes `server=`.
     """
     if len(order) == len(before.order) and all(
-        view is was or _same_resources(view, was)
-        for view, was in zip(order, before.order, strict=True)
+        _same_resources(order[at], before.order[at]) for at in moved
     ):
         return before
     kept: dict[tuple[str, bool], ResourceEntry] = {}
@@ -183,19 +195,13 @@ class _Making(Generic[E]):
         self._before = before = before or Side(assigned)
         # blocks of the same servers, of which none changed but those that `affected` names
         self._goes_on = assigned.goes_on and before.plain and len(before.blocks) == len(order)
+        self._met = False
+        """Whether an api name reads like one that is granted."""
 
-    def side(self) -> Side[E]:
+    def side(self, moved: Sequence[int]) -> Side[E]:
         before = self._before
-        blocks, plain = self._blocks(api_names.plain), True
-        lookup = self._lookup_on(blocks) if self._goes_on else self._lookup(blocks)
-        if lookup is None:
-            every = [entry.name for block in blocks for entry in block.entries]
-            # a granted name that is not served now is kept free for its owner's return
-            exact = api_names.assign_api_names(every, taken=self._assigned.granted)
-            self._goes_on = plain = False
-            blocks = self._blocks(exact.__getitem__)
-            lookup = _spellings(blocks)
-        if plain and len(blocks) == len(before.blocks) and all(map(is_, blocks, before.blocks)):
+        blocks = self._blocks(moved, api_names.plain)
+        if self._goes_on and not differing(before.blocks, blocks):
             kept: Side[E] = msgspec.structs.replace(
                 before,
                 assigned=self._assigned,
@@ -203,15 +209,23 @@ class _Making(Generic[E]):
                 changes=Changes(),
             )
             return kept
+        gone, came = _turnover(before.blocks, blocks)
+        lookup = self._lookup(blocks, gone, came)
+        plain = lookup is not None
+        if lookup is None:
+            blocks = self._exact_blocks(blocks)
+            gone, came = _turnover(before.blocks, blocks)
+            lookup = {}
+            _spell(lookup, _joined(blocks))
         return Side(
             self._assigned,
             blocks,
-            _joined(block.entries for block in blocks),
-            _joined(block.excluded for block in blocks),
+            _joined(blocks),
+            tuple([lost for block in blocks for lost in block.excluded]),
             self._collisions(),
             lookup,
             plain,
-            _changes(before.blocks, blocks),
+            _changes(gone, came),
         )
 
     def _collisions(self) -> tuple[Collision, ...]:
@@ -229,14 +243,22 @@ class _Making(Generic[E]):
             if owner is not None
         )
 
-    def _blocks(self, api_name: Callable[[str], str]) -> tuple[Block[E], ...]:
+    def _blocks(self, moved: Sequence[int], api_name: Callable[[str], str]) -> tuple[Block[E], ...]:
         if not self._goes_on:
             return tuple([self._block(view, api_name) for view in self._order])
-        affected, blocks = self._assigned.affected, list(self._before.blocks)
-        for at, (block, view) in enumerate(zip(self._before.blocks, self._order, strict=True)):
-            if view.name in affected or (block.view is not view and not self._is_of(block, view)):
-                blocks[at] = self._block(view, api_name)
+        blocks, order, place = list(self._before.blocks), self._order, self._assigned.places
+        affected = {place[server] for server in self._assigned.affected}
+        for at in affected.union(at for at in moved if not self._is_of(blocks[at], order[at])):
+            blocks[at] = self._block(order[at], api_name, blocks[at])
         return tuple(blocks)
+
+    def _exact_blocks(self, blocks: Sequence[Block[E]]) -> tuple[Block[E], ...]:
+        """The same ones, with api names of which no two meet."""
+        every = [entry.name for entry in _joined(blocks)]
+        # a granted name that is not served now is kept free for its owner's return
+        exact = api_names.assign_api_names(every, taken=self._assigned.granted)
+        self._goes_on = False
+        return self._blocks((), exact.__getitem__)
 
     def _is_of(self, block: Block[E], view: PeerView) -> bool:
         was = block.view
@@ -247,106 +269,105 @@ class _Making(Generic[E]):
         listing = listing_of(view)
         return listing.tools if self._kind == "tool" else listing.prompts
 
-    def _block(self, view: PeerView, api_name: Callable[[str], str]) -> Block[E]:
+    def _block(
+        self, view: PeerView, api_name: Callable[[str], str], was: Block[E] | None = None
+    ) -> Block[E]:
         server, owner, make = view.name, self._assigned.owner, self._make
         routable, content = is_routable(view), attrgetter(self._kind)
-        rejecting, known = self._assigned.policy == "reject", self._before.lookup
-        head = names.qualified(server, "")
+        rejecting, granted = self._assigned.policy == "reject", self._assigned.granted
+        head, known, settled = names.qualified(server, ""), self._before.lookup, self._settled(was)
         entries: list[E] = []
         excluded: list[Excluded] = []
-        hashed: list[str] = []
-        bare = 0
         for one in self._listed(view):
             local = one.name
-            owned_by = owner(local)
-            if owned_by == server:
-                name, bare = local, bare + 1
-            elif rejecting and owned_by is not None:
-                excluded.append(_rejected(self._kind, server, local, owned_by))
-                continue
-            else:
-                name = head + local
-            api = api_name(name)
-            if api != name:
-                hashed.append(api)
-            old = known.get(name)
-            if (
-                old is None
-                or old.server != server
-                or old.api_name != api
-                or old.routable is not routable
-                or content(old) != one
-            ):
-                old = make(name, api, server, local, routable, one)
+            old = settled.get(local)
+            if old is None or old.routable is not routable or content(old) != one:
+                owned_by = owner(local)
+                if owned_by == server:
+                    name = local
+                elif rejecting and owned_by is not None:
+                    excluded.append(_rejected(self._kind, server, local, owned_by))
+                    continue
+                else:
+                    name = head + local
+                api = api_name(name)
+                if api != name and api in granted:
+                    self._met = True
+                old = known.get(name)
+                if (
+                    old is None
+                    or old.server != server
+                    or old.api_name != api
+                    or old.routable is not routable
+                    or content(old) != one
+                ):
+                    old = make(name, api, server, local, routable, one)
             entries.append(old)
-        return Block(
-            view,
-            tuple(entries),
-            tuple(excluded),
-            offered_digest(entries),
-            frozenset(hashed),
-            len(entries) + len(hashed) + bare,
-        )
+        return Block(view, tuple(entries), tuple(excluded), offered_digest(entries))
 
-    def _lookup(self, made: Iterable[Block[E]]) -> dict[str, E] | None:
+    def _settled(self, was: Block[E] | None) -> dict[str, E]:
+        """Local name to entry, of those that are still offered under the same name."""
+        touched = self._assigned.touched
+        found = was.entries if was is not None else ()
+        return {old.local_name: old for old in found if old.local_name not in touched}
+
+    def _lookup(
+        self, blocks: Sequence[Block[E]], gone: Sequence[E], came: Sequence[E]
+    ) -> dict[str, E] | None:
         """Every spelling of all of them; None where two of them meet."""
-        blocks, granted = tuple(made), self._assigned.granted
-        found = _spellings(blocks)
-        if any(not granted.keys().isdisjoint(block.hashed) for block in blocks):
-            return None
-        return found if len(found) == sum([block.spellings for block in blocks]) else None
-
-    def _lookup_on(self, blocks: Iterable[Block[E]]) -> dict[str, E] | None:
-        """As `_lookup`, from the one before."""
-        pairs = zip(self._before.blocks, blocks, strict=True)
-        others = [(old, new) for old, new in pairs if old is not new]
-        was, now = _spellings(old for old, _ in others), self._lookup(new for _, new in others)
-        if now is None:
-            return None
-        found = self._before.lookup.copy()  # `dict` would count over what was deleted before
-        for spelling in was.keys() - now.keys():
-            del found[spelling]
-        if not found.keys().isdisjoint(now.keys() - was.keys()):
-            return None
-        found.update(now)
-        return found
+        if not self._goes_on:
+            found: dict[str, E] = {}
+            came = _joined(blocks)
+        else:
+            found, leaving = self._before.lookup.copy(), dict[str, E]()  # `dict` counts the deleted
+            _spell(leaving, gone)
+            for spelling in leaving:
+                del found[spelling]
+        return found if _spell(found, came) and not self._met else None
 
 
-def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
-    joined: list[T] = []
-    for part in parts:
-        joined += part
+def _joined(blocks: Sequence[Block[E]]) -> tuple[E, ...]:
+    joined: list[E] = []
+    for block in blocks:
+        joined += block.entries
     return tuple(joined)
 
 
-def _spellings(blocks: Iterable[Block[E]]) -> dict[str, E]:
-    found: dict[str, E] = {}
-    for block in blocks:
-        head = names.qualified(block.view.name, "")
-        for entry in block.entries:
-            found[entry.name] = found[head + entry.local_name] = entry
-            if block.hashed:
-                found[entry.api_name] = entry
-    return found
+def _spell(found: dict[str, E], entries: Sequence[E]) -> bool:
+    """Put them there under all their spellings; False where one of these was taken."""
+    expected = len(found)
+    for entry in entries:
+        name, api = entry.name, entry.api_name
+        full = names.qualified(entry.server, entry.local_name)
+        found[name] = found[full] = found[api] = entry
+        expected += 1 + (full != name) + (api != name)
+    return len(found) == expected
 
 
-def _changes(before: Sequence[Block[E]], after: Sequence[Block[E]]) -> Changes:
-    """A name that went from one server to another is a changed one."""
+def _turnover(
+    before: Sequence[Block[E]], after: Sequence[Block[E]]
+) -> tuple[Sequence[E], Sequence[E]]:
+    """Entries that went, and those that came. One that has changed is among both."""
     if not before:
-        return Changes(added=sum([len(block.entries) for block in after]))
-    pairs = list(zip(before, after, strict=False))
-    known = _by_name([old for old, new in pairs if old is not new], before[len(pairs) :])
-    now = _by_name([new for old, new in pairs if old is not new], after[len(pairs) :])
-    kept = known.keys() & now.keys()
-    return Changes(
-        added=len(now) - len(kept),
-        removed=len(known) - len(kept),
-        changed=sum([now[name] is not known[name] for name in kept]),
+        return (), _joined(after)
+    at = differing(before, after)
+    known = _by_name([before[place] for place in at] if len(before) == len(after) else before)
+    now = _by_name([after[place] for place in at])
+    return (
+        [entry for name, entry in known.items() if now.get(name) is not entry],
+        [entry for name, entry in now.items() if known.get(name) is not entry],
     )
 
 
-def _by_name(*parts: Iterable[Block[E]]) -> dict[str, E]:
-    return {entry.name: entry for block in chain(*parts) for entry in block.entries}
+def _by_name(blocks: Sequence[Block[E]]) -> dict[str, E]:
+    return {entry.name: entry for block in blocks for entry in block.entries}
+
+
+def _changes(gone: Sequence[Named], came: Sequence[Named]) -> Changes:
+    """A name that went from one server to another is a changed one."""
+    left = {entry.name for entry in gone}
+    changed = sum([entry.name in left for entry in came]) if left else 0
+    return Changes(len(came) - changed, len(gone) - changed, changed)
 
 
 def _same_resources(view: PeerView, was: PeerView) -> bool:

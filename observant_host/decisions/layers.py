@@ -7,7 +7,7 @@ one with what is under it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 V = TypeVar("V")
 
@@ -48,6 +48,10 @@ class Layered(MutableMapping[str, V]):
         if value is None:
             raise KeyError(key)
         return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        value = self._over.get(key, self._under.get(key))
+        return default if value is None else value
 
     def __contains__(self, key: object) -> bool:
         return self._over[key] is not None if key in self._over else key in self._under

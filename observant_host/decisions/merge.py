@@ -20,7 +20,6 @@ from observant_host.decisions import assignment, entries
 from observant_host.decisions.catalogue import (
     Catalogue,
     EntryKind,
-    Excluded,
     ListingDigest,
     Missing,
     PeerView,
@@ -55,13 +54,15 @@ class NameDecided(msgspec.Struct, frozen=True, gc=False):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What the next merge goes on from; `order` are the views that it was made of."""
+    """What the next merge goes on from; `order` are the views that it was made of, `lines` what
+    each of them adds to the digest."""
 
     order: tuple[PeerView, ...]
     tools: Side[ToolEntry]
     prompts: Side[PromptEntry]
     resources: Resources
     listings: Mapping[str, ListingDigest]
+    lines: tuple[str, ...]
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -111,11 +112,11 @@ def merge(
     from, which gives what merging afresh would give.
     """
     last = before.standing if before is not None else None
-    of = last.order if last is not None else ()
+    moved = entries.differing(last.order if last is not None else (), order)
 
     def assign(kind: EntryKind, side: Side[Any] | None) -> Assigned:
         return assignment.assign(
-            _claims(order, kind, side.assigned.claims if side is not None else (), of),
+            _claims(order, kind, moved, side.assigned.claims if side is not None else ()),
             policy=policy,
             granted=granted.tools if kind == "tool" else granted.prompts,
             now_s=now_s,
@@ -130,10 +131,11 @@ def merge(
     tool_names, prompt_names = assign("tool", last_tools), assign("prompt", last_prompts)
     now = Standing(
         tuple(order),
-        entries.tools(order, tool_names, before=last_tools),
-        entries.prompts(order, prompt_names, before=last_prompts),
-        entries.resources(order, before=last_resources or Resources()),
-        _digests(order, last.listings if last is not None else {}),
+        tools := entries.tools(order, tool_names, moved=moved, before=last_tools),
+        prompts := entries.prompts(order, prompt_names, moved=moved, before=last_prompts),
+        entries.resources(order, moved=moved, before=last_resources or Resources()),
+        listings := _digests(order, last.listings if last is not None else {}),
+        _lines(order, moved, (listings, tools, prompts), last),
     )
     same = tool_names.granted is granted.tools and prompt_names.granted is granted.prompts
     ends = (at for at in (tool_names.wake_at, prompt_names.wake_at) if at is not None)
@@ -149,14 +151,15 @@ def merge(
 
 
 def _claims(
-    order: Sequence[PeerView], kind: EntryKind, old: Sequence[Claim], of: Sequence[PeerView]
+    order: Sequence[PeerView], kind: EntryKind, moved: Sequence[int], old: Sequence[Claim]
 ) -> list[Claim]:
-    """`old` are those that were made of the views `of`; object for object where they are the same
-    and stand in the same place."""
-    if len(order) != len(of):
+    """`old` but for the views at `moved`; object for object where they claim the same."""
+    if len(order) != len(old):
         return [_claim(view, kind) for view in order]
-    known = zip(order, of, old, strict=True)
-    return [claim if view is was else _claim(view, kind, claim) for view, was, claim in known]
+    claims = list(old)
+    for at in moved:
+        claims[at] = _claim(order[at], kind, old[at])
+    return claims
 
 
 def _claim(view: PeerView, kind: EntryKind, old: Claim | None = None) -> Claim:
@@ -197,17 +200,13 @@ def _catalogue(order: Sequence[PeerView], now: Standing, before: Merged | None) 
     listings = now.listings
     built = Catalogue(
         version=previous.version + 1,
-        digest=_digest(
-            listings,
-            {block.view.name: block.digest for block in now.tools.blocks},
-            {block.view.name: block.digest for block in now.prompts.blocks},
-        ),
+        digest=_digest(now.lines),
         tools=now.tools.entries,
         prompts=now.prompts.entries,
         resources=now.resources.entries,
         collisions=now.tools.collisions,
         excluded=(
-            *_listed_excluded(order),
+            *[lost for one in listings.values() for lost in one.listing.excluded],
             *now.tools.excluded,
             *now.prompts.excluded,
             *now.resources.excluded,
@@ -219,7 +218,7 @@ def _catalogue(order: Sequence[PeerView], now: Standing, before: Merged | None) 
         prompt_collisions=now.prompts.collisions,
         idle_tools=now.tools.assigned.idle,
         idle_prompts=now.prompts.assigned.idle,
-        configured=frozenset([view.name for view in order]),
+        configured=frozenset(now.tools.assigned.places),
         listings=listings,
     )
     return previous if _same(built, previous) else built
@@ -228,12 +227,6 @@ def _catalogue(order: Sequence[PeerView], now: Standing, before: Merged | None) 
 def shown(view: PeerView) -> Listing | None:
     """What a server contributes: its last good listing of this run, unless it is disabled."""
     return view.listing if view.enabled else None
-
-
-def _listed_excluded(order: Iterable[PeerView]) -> Iterator[Excluded]:
-    for view in order:
-        if view.enabled and view.listing is not None:
-            yield from view.listing.excluded
 
 
 def _missing(order: Iterable[PeerView]) -> Iterator[Missing]:
@@ -246,15 +239,14 @@ def _missing(order: Iterable[PeerView]) -> Iterator[Missing]:
 def _digests(
     order: Iterable[PeerView], known: Mapping[str, ListingDigest]
 ) -> dict[str, ListingDigest]:
-    digests: dict[str, ListingDigest] = {}
-    for view in order:
-        listing = shown(view)
-        if listing is not None:
-            old = known.get(view.name)
-            if old is None or old.listing is not listing:
-                old = ListingDigest(listing, listing_digest(listing))
-            digests[view.name] = old
-    return digests
+    """A listing is hashed once, however often it is merged."""
+    return {
+        view.name: old
+        if (old := known.get(view.name)) is not None and old.listing is listing
+        else ListingDigest(listing, listing_digest(listing))
+        for view in order
+        if view.enabled and (listing := view.listing) is not None
+    }
 
 
 def listing_digest(listing: Listing) -> str:
@@ -280,20 +272,44 @@ def catalogue_digest(
         by_server = groupby(group, key=attrgetter("server"))
         return {server: entries.offered_digest(own) for server, own in by_server}
 
-    return _digest(listings, offered(tools), offered(prompts))
+    of_tools, of_prompts = offered(tools), offered(prompts)
+    return _digest(
+        _line(server, listed, of_tools.get(server), of_prompts.get(server))
+        for server, listed in listings.items()
+    )
 
 
 _NONE_OFFERED: Final = entries.offered_digest(())
 
 
-def _digest(
-    listings: Mapping[str, ListingDigest], tools: Mapping[str, str], prompts: Mapping[str, str]
-) -> str:
-    lines = [
-        f"{server} {listed.digest} {tools.get(server, _NONE_OFFERED)} "
-        f"{prompts.get(server, _NONE_OFFERED)}\n"
-        for server, listed in listings.items()
-    ]
+def _line(server: str, listed: ListingDigest | None, tools: str | None, prompts: str | None) -> str:
+    if listed is None:
+        return ""
+    return f"{server} {listed.digest} {tools or _NONE_OFFERED} {prompts or _NONE_OFFERED}\n"
+
+
+def _lines(
+    order: Sequence[PeerView],
+    moved: Sequence[int],
+    now: tuple[Mapping[str, ListingDigest], Side[ToolEntry], Side[PromptEntry]],
+    last: Standing | None,
+) -> tuple[str, ...]:
+    """Those of `last`, but for the servers of which something is another than it was."""
+    listings, tools, prompts = now
+    if last is None or len(last.lines) != len(order):
+        places, lines = set(range(len(order))), [""] * len(order)
+    else:
+        places, lines = set(moved), list(last.lines)
+        places.update(entries.differing(last.tools.blocks, tools.blocks))
+        places.update(entries.differing(last.prompts.blocks, prompts.blocks))
+    for at in places:
+        server = order[at].name
+        offered = tools.blocks[at].digest, prompts.blocks[at].digest
+        lines[at] = _line(server, listings.get(server), *offered)
+    return tuple(lines)
+
+
+def _digest(lines: Iterable[str]) -> str:
     return "sha256:" + hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
