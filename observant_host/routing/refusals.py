@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from observant_host.decisions.faults import fault_of_unavailable
+from observant_host.decisions.names import SEPARATOR
 from observant_host.decisions.routes import Released, Unknown
 from observant_host.decisions.terms import PeerState
-from observant_host.errors import InvalidCall, Unavailable
+from observant_host.errors import CallError, CallFacts, InvalidCall, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from observant_host.decisions.catalogue import Catalogue, EntryKind
     from observant_host.decisions.peer_states import PeerStatus
     from observant_host.decisions.routes import Withheld
+
+E = TypeVar("E", bound=CallError)
 
 MAX_SHOWN: Final = 128
 """Characters of a caller's wrong name that are repeated to it."""
@@ -36,6 +39,17 @@ def unroutable(server: str, status: PeerStatus | None) -> Unavailable:
         delivery="not_sent",
         fault=fault_of_unavailable(status.state, status.cause),
     )
+
+
+def meant(error: E, server: str, local_name: str) -> E:
+    """`error`, which says besides at which server's door the call ended."""
+    error.call = CallFacts(name="", server=server, local_name=local_name)
+    return error
+
+
+def local_part(name: str, server: str) -> str:
+    """What `server` would call it: a qualified name without the server, a bare one as it is."""
+    return name.removeprefix(f"{server}{SEPARATOR}")
 
 
 def _standing(status: PeerStatus) -> str:
@@ -60,7 +74,8 @@ def no_route(
         return InvalidCall(said + offered, unknown=True)
     lost = route.excluded
     detail = f": {lost.detail}" if lost.detail else ""
-    return InvalidCall(f"{kind} {name} of server {lost.server} is withheld ({lost.reason}{detail})")
+    said = f"{kind} {name} of server {lost.server} is withheld ({lost.reason}{detail})"
+    return meant(InvalidCall(said), lost.server, lost.local_name)
 
 
 def shown(name: str) -> str:

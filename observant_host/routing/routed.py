@@ -339,7 +339,7 @@ class Routed(Witness):
     def facts(self) -> CallFacts:
         """What is known of it, once it has ended."""
         target, context = self._target, self.context
-        known = target if isinstance(target, Target) else None
+        known = target if isinstance(target, Target) else target.call
         ended_s = self.began if self.ended_s is None else self.ended_s
         return CallFacts(
             name=self.name,
@@ -354,14 +354,14 @@ class Routed(Witness):
 
 def told_of(asked: Asked, target: Target | CallError) -> RoutedCall:
     """What telemetry knows of a call that begins. A resource's URI may hold a secret: it is in no
-    fact."""
-    known = target if isinstance(target, Target) else None
-    is_resource = asked.method == "resources/read"
+    fact. Nor is the local name of a call that leads nowhere: nobody listed it."""
+    told = isinstance(target, Target) and asked.method != "resources/read"
+    known = target if isinstance(target, Target) else target.call
     return RoutedCall(
-        name="" if is_resource else asked.name[:MAX_NAME_TOLD],
+        name="" if asked.method == "resources/read" else asked.name[:MAX_NAME_TOLD],
         method=asked.method,
         peer=known.server if known is not None else "",
-        local_name=known.local_name if known is not None and not is_resource else "",
+        local_name=known.local_name if told and known is not None else "",
         deadline_ms=None if asked.deadline_s is None else asked.deadline_s * 1e3,
         principal=asked.principal,
     )

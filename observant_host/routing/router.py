@@ -24,7 +24,7 @@ from observant_host.peers.ordinary import Kept
 from observant_host.routing.arguments import as_object, check_deadline, check_log_level
 from observant_host.routing.asked import Asked, Target
 from observant_host.routing.open_calls import OpenCalls
-from observant_host.routing.refusals import no_route, shown, unroutable
+from observant_host.routing.refusals import local_part, meant, no_route, shown, unroutable
 from observant_host.routing.routed import NOTHING, Routed, told_of
 from observant_host.telemetry.masking import Masker
 
@@ -214,7 +214,8 @@ class Router:
         try:
             return self._send(asked, target, params())
         except InvalidCall as error:
-            return self._send(asked, error, NOTHING)
+            wrong = meant(error, target.server, target.local_name)
+            return self._send(asked, wrong, NOTHING)
 
     def _send(
         self, asked: Asked, target: Target | CallError, params: Mapping[str, Any]
@@ -226,7 +227,7 @@ class Router:
                 check_log_level(asked.log_level)
                 params = asked.beside(params)
             except InvalidCall as error:
-                target = error
+                target = meant(error, target.server, target.local_name)
         fact, terms = told_of(asked, target), asked.terms()
         return Routed(self, asked, target, params, terms, fact, asked.parent).run()
 
@@ -244,7 +245,8 @@ class Router:
                 return Target(found.server, found.local_name)
             case NotListed():
                 peer = self.peers.get(found.server)
-                return unroutable(found.server, None if peer is None else peer.status)
+                refused = unroutable(found.server, None if peer is None else peer.status)
+                return meant(refused, found.server, local_part(found.name, found.server))
             case _:
                 return no_route(found, kind, self._store.current)
 

@@ -12,6 +12,7 @@ from observant_host.decisions.names import Grant, Grants
 from observant_host.decisions.peer_states import PeerStatus
 from observant_host.decisions.terms import Cause, PeerState
 from observant_host.errors import (
+    CallError,
     CallTimeout,
     InvalidCall,
     RpcError,
@@ -185,6 +186,29 @@ async def test_a_name_of_a_server_that_has_not_listed_is_unavailable_by_policy()
     with pytest.raises(Unavailable, match=r"policy, ambiguous_timeout\): allow it") as caught:
         await bench.router.call_tool("c/search")
     assert caught.value.fault == "policy"
+
+
+async def test_a_call_that_ends_at_the_door_says_at_whose() -> None:
+    c = ScriptedPeer("c")
+    c.status = PeerStatus(PeerState.UNAVAILABLE, 0, Cause.PROCESS, "ambiguous_closed", "it ended")
+    c.routable = False
+    bench = Bench(c, ScriptedPeer("a"), views=[refused("c"), up("a", "search", denied=("drop",))])
+    calls: list[tuple[str, Any, type[CallError], tuple[str, str]]] = [
+        ("c/search", {}, Unavailable, ("c", "search")),
+        ("a/drop", {}, InvalidCall, ("a", "drop")),
+        ("search", [1], InvalidCall, ("a", "search")),
+        ("nobody", {}, InvalidCall, ("", "")),
+    ]
+    for name, arguments, kind, owner in calls:
+        bench.told.clear()
+        with pytest.raises(kind) as caught:
+            await bench.router.call_tool(name, arguments)
+        call = caught.value.call
+        assert call is not None
+        assert (call.name, call.server, call.local_name) == (name, *owner)
+        fact = bench.routed().fact
+        assert isinstance(fact, RoutedCall)
+        assert (fact.peer, fact.local_name) == (owner[0], ""), "no series for what nobody lists"
 
 
 async def test_a_server_that_left_the_configuration_under_the_call_is_unavailable() -> None:
