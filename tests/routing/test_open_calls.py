@@ -10,8 +10,8 @@ import pytest
 from observant_host.errors import CallCancelled, InvalidCall, RpcError
 from observant_host.peers.notices import ProgressNote
 from observant_host.routing.open_calls import RECENT, EndedCall
+from tests.routing.bench import Bench
 from tests.routing.peers import ScriptedPeer, reply
-from tests.routing.test_router import Bench
 from tests.support.clock import START_WALL_NS
 
 if TYPE_CHECKING:

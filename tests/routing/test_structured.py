@@ -14,8 +14,8 @@ from observant_host.errors import InvalidCall
 from observant_host.routing.structured import structured_problem
 from observant_host.telemetry.vocabulary import StructuredContentProblem
 from tests.decisions.catalogues import up
+from tests.routing.bench import Bench
 from tests.routing.peers import ScriptedPeer, reply
-from tests.routing.test_router import Bench
 
 if TYPE_CHECKING:
     from observant_host.peers.peer import CallReply
