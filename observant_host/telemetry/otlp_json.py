@@ -7,6 +7,7 @@ in common encoded once, this costs a few. The official one is the reference in t
 
 from __future__ import annotations
 
+from itertools import chain
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,6 @@ import msgspec
 
 from observant_host.telemetry.rules import STRINGS, events_of, is_error, link_attributes
 from observant_host.telemetry.shapes import Shapes, fields_of, repeating_attributes
-from observant_host.telemetry.vocabulary import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,12 +30,13 @@ EVENT_TEXT: Final = 2048
 
 _KINDS: Final = {"internal": b"1", "server": b"2", "client": b"3"}
 
-_ROOT: Final = b'{"traceId":"%b","spanId":"%b"'
-_PARENT: Final = b',"parentSpanId":"%016x"'
-_CHILD: Final = b'{"traceId":"%b","spanId":"%016x","parentSpanId":"%b"'
+_WHEN: Final = b',"flags":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"'
+_ROOT: Final = b'{"traceId":"%b","spanId":"%b"' + _WHEN
+_CHILD: Final = b'{"traceId":"%b","spanId":"%b","parentSpanId":"%016x"' + _WHEN
+_INNER: Final = b'{"traceId":"%b","spanId":"%016x","parentSpanId":"%b"' + _WHEN
 """How spans of a pair begin: ids that both have are written once, as text."""
-_TIMES: Final = b',"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":['
-_TAIL: Final = b"]}]}]}\n"
+_COMMA: Final = (b",",)
+_TAIL: Final = (b"]}]}]}\n",)
 _ITS_ID: Final = 7_310_578_961_843_127_543
 """Stands for a request's id while its form is made."""
 
@@ -46,12 +47,11 @@ _json: Final = msgspec.json.Encoder().encode
 
 
 class _Pieces(msgspec.Struct, frozen=True):
-    """What spans of one shape have in common, encoded: name and kind, attributes, and the status
+    """What spans of one shape have in common, encoded: name, kind and attributes, and the status
     with what closes the span. `own`: field, encoded key with the comma before it, and whether it is
     told as text, of what is each span's own. `eventful`: its fact tells of events."""
 
-    named: bytes
-    attributes: bytes
+    common: bytes
     own: tuple[tuple[str, bytes, bool], ...]
     eventful: bool
     end: bytes
@@ -76,15 +76,15 @@ class OtlpJson:
 
     def line(self, done: Finished) -> bytes:
         """One complete request with one span, and its newline."""
-        return b"".join(self.pieces_of((self.span(done),)))
+        return b"".join(self.pieces_of([(self.span(done),)]))
 
-    def pieces_of(self, spans: Sequence[bytes]) -> list[bytes]:
-        """One complete request with these encoded spans, and its newline: in pieces, since to put
-        them together costs more than to write them."""
-        pieces = [b","] * (2 * len(spans) + 1)
-        pieces[1::2] = spans
-        pieces[0], pieces[-1] = self._head, _TAIL
-        return pieces
+    def pieces_of(self, spans: Sequence[Sequence[bytes]]) -> list[bytes]:
+        """One complete request with these encoded spans, and its newline: in pieces as they are,
+        since to put them together costs more than to write them."""
+        parts: list[Sequence[bytes]] = [_COMMA] * (2 * len(spans) + 1)
+        parts[1::2] = spans
+        parts[0], parts[-1] = (self._head,), _TAIL
+        return list(chain.from_iterable(parts))
 
     def span(self, done: Finished) -> bytes:
         """One span, to go into a request."""
@@ -95,10 +95,8 @@ class OtlpJson:
             if parent is None
             else b'{"traceId":"%032x","spanId":"%016x","parentSpanId":"%016x"'
             % (context.trace_id, context.span_id, parent.span_id),
-            b',"flags":1' if context.sampled else b',"flags":0',
-            shape.named,
-            _TIMES % (start, start + done.duration_ns),
-            shape.attributes,
+            _WHEN % (context.sampled, start, start + done.duration_ns),
+            shape.common,
         ]
         self._add_own(parts, shape, done.fact)
         if done.links:
@@ -114,51 +112,48 @@ class OtlpJson:
         parts.append(shape.end)
         return b"".join(parts)
 
-    def pair(self, call: Finished, request: Finished) -> Callable[[OneOfMany], bytes]:
+    def pair(self, call: Finished, request: Finished) -> Callable[[OneOfMany], tuple[bytes, ...]]:
         """What encodes calls, each after its request, that differ from these two in numbers only:
-        what `span` would give of both, by filling one form. Not for what has a trace state."""
-        version, root, child = -1, b"", b""
+        what `span` would give of both, but for what all of them have in common in pieces that are
+        made once. Not for what has a trace state."""
+        version = -1
+        of_request = of_call = root = child = b""
 
-        def encoded(done: OneOfMany) -> bytes:
-            nonlocal version, root, child
+        def encoded(done: OneOfMany) -> tuple[bytes, ...]:
+            nonlocal version, of_request, of_call, root, child
             if version != self._cleaner.version:
                 version = self._cleaner.version
-                root, child = self._forms(call, request)
+                of_request, after_id = self._around_id(request)
+                of_call, root, child = self._common(call), after_id + _ROOT, after_id + _CHILD
             outer, inner, parent, began = done.outer, done.context, done.parent, done.start_ns
-            trace_id, span_id, sent = (
-                b"%032x" % outer.trace_id,
-                b"%016x" % outer.span_id,
-                began + done.lead_ns,
-            )
-            ended, sampled = began + done.duration_ns, outer.sampled
-            if parent is None:
-                return root % (
-                    *(trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns),
-                    *(done.id, trace_id, span_id, sampled, began, ended),
-                )
-            return child % (
-                *(trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns),
-                *(done.id, trace_id, span_id, parent.span_id, sampled, began, ended),
+            trace_id, span_id = b"%032x" % outer.trace_id, b"%016x" % outer.span_id
+            sent, when = began + done.lead_ns, (outer.sampled, began, began + done.duration_ns)
+            return (
+                _INNER
+                % (trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns),
+                of_request,
+                root % (done.id, trace_id, span_id, *when)
+                if parent is None
+                else child % (done.id, trace_id, span_id, parent.span_id, *when),
+                of_call,
             )
 
         return encoded
 
-    def _forms(self, call: Finished, request: Finished) -> tuple[bytes, bytes]:
-        """Both spans, where the call has no parent, and where it has one."""
-        sent = self._form(request, _CHILD)
-        root, child = self._form(call, _ROOT), self._form(call, _ROOT + _PARENT)
-        return b"%b,%b" % (sent, root), b"%b,%b" % (sent, child)
+    def _around_id(self, request: Finished) -> tuple[bytes, bytes]:
+        """What spans of such requests have in common before their id, and a form of it and what
+        comes after."""
+        numbered = msgspec.structs.replace(request.fact, request_id=_ITS_ID)
+        common = self._common(msgspec.structs.replace(request, fact=numbered))
+        before, after = common.split(b"%d" % _ITS_ID)
+        return before, b"%d" + after.replace(b"%", b"%%") + b","
 
-    def _form(self, done: Finished, ids: bytes) -> bytes:
-        """One span, but for its numbers."""
-        shape, fact = self._pieces(done), done.fact
-        own: list[bytes] = []
-        if isinstance(fact, Request):
-            fact = msgspec.structs.replace(fact, request_id=_ITS_ID)
-        self._add_own(own, shape, fact)
-        filled = _escaped(b"".join(own)).replace(b"%d" % _ITS_ID, b"%d")
-        named, attributes = _escaped(shape.named), _escaped(shape.attributes)
-        return b"".join((ids, b',"flags":%d', named, _TIMES, attributes, filled, b"]", shape.end))
+    def _common(self, done: Finished) -> bytes:
+        """Of one span, all that comes after its numbers."""
+        shape = self._pieces(done)
+        parts = [shape.common]
+        self._add_own(parts, shape, done.fact)
+        return b"".join((*parts, b"]", shape.end))
 
     def _add_own(self, parts: list[bytes], shape: _Pieces, fact: Fact) -> None:
         for field, head, is_text in shape.own:
@@ -179,8 +174,8 @@ class OtlpJson:
         fields = fields_of(type(done.fact))
         name, kind = _json(self._cleaner.text(done.name)), _KINDS[done.rule.kind]
         return _Pieces(
-            named=b',"name":%b,"kind":%b' % (name, kind),
-            attributes=self._attributes(repeating_attributes(done)),
+            common=b',"name":%b,"kind":%b,"attributes":[%b'
+            % (name, kind, self._attributes(repeating_attributes(done))),
             own=tuple((field, b"," + self._key(key), key in STRINGS) for field, key in fields.once),
             eventful=fields.eventful,
             end=b',"status":{"code":2}}' if error else b"}",
@@ -233,11 +228,6 @@ class OtlpJson:
             link.context.span_id,
             self._attributes({"observant_host.link.type": link.type}),
         )
-
-
-def _escaped(text: bytes) -> bytes:
-    """As part of a form."""
-    return text.replace(b"%", b"%%")
 
 
 MAX_KEYS: Final = 1024

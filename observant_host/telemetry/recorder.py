@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from observant_host.telemetry.otlp_json import OtlpJson
     from observant_host.telemetry.vocabulary import Fact
 
-    _Encoded = tuple["Stream", bytes, int]
-    """Where it goes, encoded spans, and how many these are."""
+    _Encoded = tuple["Stream", tuple[bytes, ...], int]
+    """Where it goes, encoded spans in pieces, and how many these are."""
 
 TRACES_WAITING: Final = 8192
 """Calls (or spans that came alone) waiting for the thread: half a second of the fastest host, below
@@ -109,11 +109,11 @@ class Recorder:
             stream.lost += 1
             return
         try:
-            encoded = self._encoder.span(done)
+            span = self._encoder.span(done)
         except Exception:  # noqa: BLE001 - one span that cannot be encoded must not end the record
             stream.lost += 1
             return
-        self._thread.put((stream, encoded, 1), urgent=urgent)
+        self._thread.put((stream, (span,), 1), urgent=urgent)
 
     def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None]:
         """Both spans by one form; see `Repetitive`."""
@@ -123,7 +123,7 @@ class Recorder:
             if thread.waiting >= TRACES_WAITING:
                 stream.lost += 2
                 return
-            if done.outer.tracestate:
+            if done.outer.tracestate or done.queued_ns:
                 for one in pair_of(done, call, request):
                     self.emit(one)
                 return
@@ -153,7 +153,7 @@ class Recorder:
         traffic = [one for one in items if one[0] is self._traces]
         for stream, span, _ in items if len(traffic) < len(items) else ():
             if stream is not self._traces:
-                stream.keep(self._encoder.pieces_of((span,)))
+                stream.keep(self._encoder.pieces_of([span]))
         for start in range(0, len(traffic), LINE):
             part = traffic[start : start + LINE]
             line = self._encoder.pieces_of([spans for _, spans, _ in part])

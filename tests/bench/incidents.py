@@ -93,13 +93,13 @@ def write(folder: Path, spans: int) -> int:
     """A record of that many spans, rotated and compressed as the recorder does; its bytes."""
     resource_of = {"service.instance.id": "bench", "service.version": "0"}
     encoder = OtlpJson(resource_of, version="0", cleaner=Cleaner(Masker()))
-    waiting: dict[str, list[bytes]] = {"decisions": [], "traces": []}
+    waiting: dict[str, list[tuple[bytes]]] = {"decisions": [], "traces": []}
     size = number = 0
     for number, (stream, fact, outcome) in enumerate(facts(spans)):
         context = TraceContext(new_trace_id(), new_span_id())
         now = START + number * SECOND // 50
         done = Finished(fact, context, outcome=outcome, start_ns=now, duration_ns=1_000_000)
-        waiting[stream].append(encoder.span(done))
+        waiting[stream].append((encoder.span(done),))
         if len(waiting[stream]) == SEGMENT:
             size += _segment(folder / stream, number, waiting[stream], encoder, packed=True)
     return size + sum(
@@ -109,7 +109,7 @@ def write(folder: Path, spans: int) -> int:
 
 
 def _segment(
-    folder: Path, number: int, spans: list[bytes], encoder: OtlpJson, *, packed: bool
+    folder: Path, number: int, spans: list[tuple[bytes]], encoder: OtlpJson, *, packed: bool
 ) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     each = LINE if folder.name == "traces" else 1
