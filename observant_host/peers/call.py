@@ -167,15 +167,17 @@ class Call(Errand):
         """
         peer = self._peer
         gate = peer.gate
-        if (first := self._first) is not None:
-            self._first = None
+        first, self._first = self._first, None
+        if first is not None and first.id:
             return await self._sent_first(first)
-        if peer.life is None:
+        if first is None and peer.life is None:
             raise peer.unroutable()
         if number and not self._fixed:
             timeout_s = peer.server.timing.call_timeout_s
             self.expires = min(peer.clock.monotonic() + timeout_s, self.latest)
-        if not gate.try_enter():
+        if first is not None and first.until:
+            await gate.wait(first, self.method)
+        elif not gate.try_enter():
             budget_s = self.expires - peer.clock.monotonic()
             await gate.enter(budget_s=budget_s, method=self.method, principal=self._principal)
         try:
@@ -207,6 +209,8 @@ class Call(Errand):
     async def _sent_first(self, first: OrdinaryCall) -> Raw:
         """What becomes of the request that was sent as an ordinary one, and has its place."""
         self._life = first.of.life
+        if queued_ns := first.queued_ns:
+            self._peer.telemetry.waited(queued_ns / 1e9, first.start_ns + queued_ns)
         try:
             return await self._life.ask_on(first, self.look)
         except RateLimited as limited:

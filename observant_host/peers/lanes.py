@@ -10,37 +10,43 @@ Source: McKenney, Stochastic Fairness Queueing, 1990 (round robin; the longest l
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Generic, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 K = TypeVar("K")
 T = TypeVar("T")
 
 
 class Lanes(Generic[K, T]):
-    """Items are hashable, and stand in line once. A lane exists while somebody stands in it, so
-    there are never more lanes than places taken."""
+    """Items are hashable, and stand in line once; `length` is how many do. A lane exists while
+    somebody stands in it, so there are never more lanes than places taken."""
 
     def __init__(self) -> None:
         self._lanes: OrderedDict[K, OrderedDict[T, None]] = OrderedDict()
-        self._length = 0
+        self.length = 0
 
-    def __len__(self) -> int:
-        return self._length
+    def __iter__(self) -> Iterator[T]:
+        """Everybody, in no particular order."""
+        return chain.from_iterable(self._lanes.values())
 
     def add(self, key: K, item: T) -> None:
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = OrderedDict()
         lane[item] = None
-        self._length += 1
+        self.length += 1
 
     def pop(self) -> T:
         """The first of the lane whose turn it is. KeyError where nobody stands in line."""
-        key, lane = self._lanes.popitem(last=False)
+        lanes = self._lanes
+        key, lane = lanes.popitem(last=False)
         item, _ = lane.popitem(last=False)
-        self._length -= 1
+        self.length -= 1
         if lane:
-            self._lanes[key] = lane  # at the end: the others have their turn first
+            lanes[key] = lane  # at the end: the others have their turn first
         return item
 
     def remove(self, key: K, item: T) -> None:
@@ -62,10 +68,10 @@ class Lanes(Generic[K, T]):
 
     def clear(self) -> list[T]:
         """Everybody, in the order of their turns; the line is empty then."""
-        return [self.pop() for _ in range(self._length)]
+        return [self.pop() for _ in range(self.length)]
 
     def _take_out(self, key: K, lane: OrderedDict[T, None], item: T) -> None:
         del lane[item]
-        self._length -= 1
+        self.length -= 1
         if not lane:
             del self._lanes[key]

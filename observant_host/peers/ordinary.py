@@ -1,4 +1,4 @@
-"""A tool call that goes as most do: sent at once, answered once, told in one go.
+"""A tool call that goes as most do: sent once there is room, answered once, told in one go.
 
 Whatever may come of a call has its place in `peers.call`, in `Life.ask` and in two operations; each
 costs as much as all that most calls need. So what most need is here, in one object a call, and at
@@ -9,10 +9,12 @@ so far is handed over to those: no rule of theirs is written here a second time.
 from __future__ import annotations
 
 from asyncio import Future
+from contextvars import copy_context
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
+from msgspec import Raw
 
 from observant_host.peers.errand import Errand
 from observant_host.peers.open_call import OpenCall
@@ -23,9 +25,8 @@ from observant_host.transports.base import Outbound
 from observant_host.wire.messages import COMPLETE, peek
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from msgspec import Raw
+    from collections.abc import Callable, Mapping
+    from contextvars import Context
 
     from observant_host.peers.eras import Era
     from observant_host.peers.errand import Witness
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from observant_host.peers.life import Life
     from observant_host.peers.peer import Peer
     from observant_host.telemetry.facade import Operation, Told
+    from observant_host.telemetry.finished import OneOfMany
     from observant_host.telemetry.vocabulary import Request, RoutedCall
     from observant_host.wire.templates import Template
 
@@ -51,6 +53,7 @@ class Noting(Protocol):
 
 CALL_TOOL: Final = "tools/call"
 _SAMPLE: Final = TraceContext(1, 1)
+_NO_RESULT: Final = Raw()
 
 
 class Ordinary:
@@ -63,8 +66,8 @@ class Ordinary:
     """
 
     __slots__ = (
-        *("era", "gate", "handlers", "life", "possible", "record", "renew_s", "request", "server"),
-        *("signals", "template", "timeout_s", "told", "tool"),
+        *("era", "gate", "handlers", "life", "peer", "possible", "principal", "record", "renew_s"),
+        *("request", "server", "signals", "template", "timeout_s", "told", "tool"),
     )
     era: Era
     request: Request
@@ -82,10 +85,12 @@ class Ordinary:
         record: Noting,
     ) -> None:
         timing = peer.server.timing
+        self.peer = peer
         self.life = life
         self.server = peer.server
         self.gate = peer.gate
         self.handlers = handlers
+        self.principal = call.principal
         self.signals = signals
         self.record = record
         self.tool = call.local_name
@@ -106,6 +111,12 @@ class Ordinary:
         )
         if told is not None and template is not None:
             self.told, self.template, self.possible = told, template, True
+
+    def stands(self) -> bool:
+        """Whether a call that had to wait can still go so: what else would be in its way fails all
+        who wait."""
+        peer, life = self.peer, self.life
+        return peer.life is life and not life.inbox.end.raised and not peer.tasks.enabled
 
     def errand(
         self, began: float, parent: TraceContext | None, witness: Witness | None = None
@@ -138,24 +149,32 @@ class Kept:
 
 
 class OrdinaryCall(OpenCall):
-    """One of them: its own entry among the open requests, and what is told of it in the end (see
-    `telemetry.finished.OneOfMany`).
+    """One of them: its own entry among the open requests, what stands in line until there is a
+    place for it, and what is told of it in the end (see `telemetry.finished.OneOfMany`).
 
-    `began` is in seconds of the host's clock, `began_ns` by `time.perf_counter_ns`; `ticket` is
-    what its server had said by then, `handle` what a tracing library wants back for its request.
-    `failed` says why there is no result, `typed` that the one there is has a `resultType`.
+    `began` is in seconds of the host's clock, and that of its request once it was sent; `began_ns`
+    is the call's by `time.perf_counter_ns`. `ticket` is what its server had said by then, `id` 0
+    and `until` 0.0 while it was not sent, and never stood in line. `handle` is what a tracing
+    library wants back for its request. `failed` says why there is no result, `typed` that the one
+    there is has a `resultType`.
     """
 
     __slots__ = (
-        *("_errand", "_sent_ns", "_told", "_witness", "began_ns", "duration_ns", "failed"),
-        *("handle", "inner_ns", "lead_ns", "of", "outer", "parent", "start_ns", "ticket", "typed"),
+        *("_around", "_called", "_errand", "_params", "_sent_ns", "_told", "_witness", "began_ns"),
+        *("duration_ns", "failed", "handle", "inner_ns", "lead_ns", "of", "outer", "parent"),
+        *("principal", "queued_ns", "start_ns", "ticket", "typed", "until"),
     )
     method = CALL_TOOL
     duration_ns: int
+    handle: object | None
     inner_ns: int
     lead_ns: int
+    principal: str | None
     typed: bool
+    _around: Context
+    _params: Mapping[str, Any]
     _sent_ns: int
+    _told: tuple[Callable[[OneOfMany], None], ...]
 
     def __init__(
         self,
@@ -171,7 +190,7 @@ class OrdinaryCall(OpenCall):
         self.outer = outer
         self.parent = parent
         self.start_ns = start_ns
-        self.began = began
+        self.began = self._called = began
         self.expires = began + of.timeout_s
         self.ticket = of.signals.heard
         self.sent = None
@@ -179,30 +198,61 @@ class OrdinaryCall(OpenCall):
         self._last_progress = self._telling = None
         self._errand: Errand | None = None
         self._witness = witness
-        self.id = of.life.pending.next_id()
-        origin = outer.origin
-        if type(origin) is OwnIds:
-            self.context, self.handle = origin.inside(outer), None
-            self._told = of.told.ours
-        else:
-            self.context, self.handle = of.life.telemetry.start(of.request, outer, (), start_ns)
-            self._told = of.told.spanned
+        self.id = self.queued_ns = 0
+        self.until = 0.0
         self.future = Future()  # of the running loop, as its own create_future would be
 
     @property
     def errand(self) -> Errand:  # type: ignore[override]  # a slot of the class that it stands for
         if self._errand is None:
-            self._errand = self.of.errand(self.began, self.outer, self._witness)
+            self._errand = self.of.errand(self._called, self.outer, self._witness)
         return self._errand
+
+    @property
+    def deadline_ms(self) -> float:
+        """What time its request had."""
+        return self.of.timeout_s * 1000 - self.queued_ns / 1e6
+
+    def line_up(self, params: Mapping[str, Any]) -> None:
+        """Have it sent as soon as there is a place for it, as if by whoever calls now. Raises what
+        `Gate.enter` does at once."""
+        of = self.of
+        self.principal, self._params, self._around = of.principal, params, copy_context()
+        if of.gate.line_up(self, expires=self.expires):
+            self.send(params)
+
+    def admitted(self) -> None:
+        """It has its place, and is sent from here. Where that cannot be, its future is over while
+        it has no `id`: whoever awaits that goes on with the place."""
+        of, now = self.of, self.of.life.clock.monotonic()
+        self.queued_ns = perf_counter_ns() - self.began_ns
+        if self.expires <= now or not of.stands():
+            self.future.set_result(_NO_RESULT)
+            return
+        self.began = now
+        try:
+            self._around.run(self.send, self._params)
+        except Exception as failed:  # noqa: BLE001 - for whoever awaits it
+            self.future.set_exception(failed)
 
     def send(self, params: Mapping[str, Any]) -> None:
         """Raises TransportError, InvalidCall: nothing was sent."""
-        of, context, witness = self.of, self.context, self._witness
+        of, outer, witness = self.of, self.outer, self._witness
+        life = of.life
+        self.id = request_id = life.pending.next_id()
+        origin = outer.origin
+        if type(origin) is OwnIds:
+            context, self.handle, self._told = origin.inside(outer), None, of.told.ours
+        else:
+            began_ns = self.start_ns + self.queued_ns
+            context, self.handle = life.telemetry.start(of.request, outer, (), began_ns)
+            self._told = of.told.spanned
+        self.context = context
         witness.attempts = 1
         witness.delivery = "sent_no_reply"
         witness.era = of.era.name
         text, traced, numbered = of.template
-        request_id, arguments, headers = self.id, params["arguments"], of.life.headers
+        arguments, headers = params["arguments"], life.headers
         if not traced:
             holes: tuple[Any, ...] = (request_id, arguments)
         else:
@@ -216,7 +266,7 @@ class OrdinaryCall(OpenCall):
                 of.era, frame, request_id=request_id, method=CALL_TOOL, params=params
             )
         self._sent_ns = perf_counter_ns()
-        of.life.send(self, out)
+        life.send(self, out)
 
     def succeeded(self, raw: Raw) -> bool:
         """Whether this is all, and told. Otherwise somebody has to look closer."""
@@ -225,21 +275,24 @@ class OrdinaryCall(OpenCall):
         self.typed = typed = seen is COMPLETE
         if typed or (seen.result_type is None and not seen.is_error and seen.problem is None):
             of = self.of
-            of.gate.leave()
             of.record.last_call = "ok"
             self.lead_ns = self._sent_ns - self.began_ns
             self.inner_ns = came_ns - self._sent_ns
             self.duration_ns = perf_counter_ns() - self.began_ns
+            of.gate.leave()  # which may send the next one: no part of this one's time
             for tell in self._told:
                 tell(self)
             return True
         return False
 
     def resumed(self) -> Operation:
-        """Its request as an operation of its own, which began when the call did."""
-        of = self.of
+        """Its request as an operation of its own, which began when it was sent."""
+        of, queued_ns = self.of, self.queued_ns
         operation = of.life.telemetry.operation(of.request, self.outer)
-        operation.note(request_id=self.id, deadline_ms=of.timeout_s * 1000)
+        operation.note(request_id=self.id, deadline_ms=self.deadline_ms)
         return operation.began(
-            self.context, self.handle, start_ns=self.start_ns, began_ns=self.began_ns
+            self.context,
+            self.handle,
+            start_ns=self.start_ns + queued_ns,
+            began_ns=self.began_ns + queued_ns,
         )

@@ -139,14 +139,18 @@ class Routed(Witness):
         first = None
         if not context.tracestate:
             call = first = OrdinaryCall(way, context, parent, start_ns, self.began, self)
-            way.gate.in_flight += 1
+            gate = way.gate
             try:
-                call.send(self._params)
+                if gate.in_flight < gate.room:
+                    gate.in_flight += 1
+                    call.send(self._params)
+                else:
+                    call.line_up(self._params)
                 raw = await call.future
             except BaseException as failed:  # noqa: BLE001 - raised again where it is told
                 call.failed = failed
             else:
-                if target.output_schema is None and call.succeeded(raw):
+                if call.id and target.output_schema is None and call.succeeded(raw):
                     self.delivery = "replied"
                     self.ended_s = of.clock.monotonic()
                     of.calls.ended(self)
@@ -163,7 +167,7 @@ class Routed(Witness):
     ) -> CallResult:
         """One RoutedCall operation, whatever comes. Raises CallError with its `call` filled, and
         with what is certain of its effects in its text; and CancelledError as it comes. `first` is
-        what `peer` was to be sent, and has its place there.
+        what `peer` was to be sent, and has its place there or has stood in line for it.
 
         In one piece, since each coroutine more on the way costs as much as what it would do.
         """

@@ -39,7 +39,7 @@ class RoutedPeer(Protocol):
 
     def ordinary(self, kept: Kept, call: RoutedCall) -> Ordinary | None:
         """What sends a call of this tool by whom asks for nothing special, where nothing stands in
-        its way at this moment. None: it goes by `call`, like all others."""
+        its way at this moment but for room. None: it goes by `call`, like all others."""
 
     async def call(
         self,

@@ -69,9 +69,10 @@ class Calling(ABC):
         return life is not None and not life.inbox.end.raised
 
     def ordinary(self, kept: Kept, call: RoutedCall) -> Ordinary | None:
-        """What sends an ordinary call of this tool, where nothing stands in its way now."""
+        """What sends an ordinary call of this tool, where nothing stands in its way now but that
+        there may be no room."""
         peer, record, known = self.peer, self.record, kept.ordinary
-        life, gate = peer.life, peer.gate
+        life = peer.life
         if life is None or life.inbox.end.raised:
             return None
         if known is None or known.life is not life or known.server is not peer.server:
@@ -88,7 +89,6 @@ class Calling(ABC):
             )
         if (
             not known.possible
-            or gate.in_flight >= gate.room
             or peer.log_level is not None
             or peer.tasks.enabled
             or record.vitals.suspicion.health is Health.WEDGED

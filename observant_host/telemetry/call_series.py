@@ -130,8 +130,12 @@ class CallSeries:
         own, waiting = self._overheads or self._find_overheads()
 
         def add(done: OneOfMany) -> None:
-            outer, took, inner = done.outer, done.duration_ns, done.inner_ns
-            seconds, inside, ours = took * _NS, inner * _NS, (took - inner) * _NS
+            outer, took, inner, stood, queued = done.outer, done.duration_ns, done.inner_ns, 0, 0.0
+            if queued_ns := done.queued_ns:
+                queued = queued_ns * _NS
+                stood = bisect_left(waiting.bounds, queued)
+                waiting.sum += queued
+            seconds, inside, ours = took * _NS, inner * _NS, (took - inner - queued_ns) * _NS
             whole = bisect_left(duration.bounds, seconds)
             part = bisect_left(sent.bounds, inside)
             share = bisect_left(own.bounds, ours)
@@ -142,13 +146,13 @@ class CallSeries:
             sent.sum += inside
             own.counts[share] += 1
             own.sum += ours
-            waiting.counts[0] += 1
+            waiting.counts[stood] += 1
             if outer.sampled:
                 calls.exemplar = (outer, 1.0)
                 duration.exemplars[whole] = (outer, seconds)
                 sent.exemplars[part] = (done.context, inside)
                 own.exemplars[share] = (outer, ours)
-                waiting.exemplars[0] = (outer, 0.0)
+                waiting.exemplars[stood] = (outer, queued)
             attempts.value += 1
             tool_calls.value += 1
             tool_duration.count += 1

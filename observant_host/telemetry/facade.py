@@ -143,11 +143,12 @@ class Telemetry:
         outer = ambient.get()
         return outer.context if outer is not None else None
 
-    def waited(self, seconds: float) -> None:
-        """The routed call that this task is in has waited so long for a place with its server."""
+    def waited(self, seconds: float, until_ns: int | None = None) -> None:
+        """The routed call that this task is in has waited so long for a place with its server;
+        until now, where nothing else is said."""
         outer = ambient.get()
         if outer is not None and type(outer.given) is RoutedCall:
-            outer.waited(seconds)
+            outer.waited(seconds, self.wall_ns() if until_ns is None else until_ns)
 
     def spent_elsewhere(self, seconds: float) -> None:
         """The routed call that this task is in has waited so long for its server to be there, or

@@ -78,7 +78,13 @@ class Finished(msgspec.Struct, gc=False):
 
 def pair_of(done: OneOfMany, call: Finished, request: Finished) -> tuple[Finished, Finished]:
     """(request, call): what the two would have been, had each been an operation of its own."""
-    sent = replace(request.fact, request_id=done.id)
+    sent, routed = replace(request.fact, request_id=done.id), call.fact
+    events: tuple[SpanEvent, ...] = ()
+    if queued_ns := done.queued_ns:
+        queued_ms = queued_ns / 1e6
+        sent = replace(sent, deadline_ms=done.deadline_ms)
+        routed = replace(routed, queued_ms=queued_ms)
+        events = (dequeued(done.start_ns + queued_ns, queued_ms),)
     return (
         Finished(
             sent,
@@ -88,14 +94,20 @@ def pair_of(done: OneOfMany, call: Finished, request: Finished) -> tuple[Finishe
             parent=done.outer,
         ),
         Finished(
-            call.fact,
+            routed,
             done.outer,
             start_ns=done.start_ns,
             duration_ns=done.duration_ns,
             parent=done.parent,
+            events=events,
             inner_ns=done.inner_ns,
         ),
     )
+
+
+def dequeued(time_ns: int, wait_ms: float) -> SpanEvent:
+    """The moment at which a call stands in line no more."""
+    return SpanEvent("dequeued", time_ns, {"wait_ms": wait_ms})
 
 
 class Sink(Protocol):
@@ -155,8 +167,9 @@ class OneOfMany(Protocol):
     its tool. Read at once, never kept.
 
     `outer` is the call's context and `context` that of its request, `parent` what the call was part
-    of. Nanoseconds: `start_ns` since the epoch; the request began `lead_ns` after its call and took
-    `inner_ns`, the call `duration_ns`.
+    of. Nanoseconds: `start_ns` since the epoch; the call stood in line for its first `queued_ns`
+    (0: it did not), its request began `lead_ns` after it and took `inner_ns`, the call
+    `duration_ns`. `deadline_ms` is the time that the request had.
     """
 
     @property
@@ -172,9 +185,13 @@ class OneOfMany(Protocol):
     @property
     def duration_ns(self) -> int: ...
     @property
+    def queued_ns(self) -> int: ...
+    @property
     def lead_ns(self) -> int: ...
     @property
     def inner_ns(self) -> int: ...
+    @property
+    def deadline_ms(self) -> float: ...
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from observant_host.errors import CallError, HostError, RpcError
-from observant_host.telemetry.finished import Finished
+from observant_host.telemetry.finished import Finished, dequeued
 from observant_host.telemetry.propagation import Link, TraceContext
 from observant_host.telemetry.rules import SpanEvent
 from observant_host.telemetry.vocabulary import Request, RoutedCall
@@ -112,12 +112,7 @@ class Operation:
 
     def event(self, name: str, **attributes: Value) -> None:
         """A moment inside this operation; kept on the span and in the record, where either is."""
-        if self.handle is None and not self._kept():
-            return
-        if not self.events:
-            self.events = []
-        if isinstance(self.events, list) and len(self.events) < MAX_EVENTS:
-            self.events.append(SpanEvent(name, self._telemetry.wall_ns(), attributes))
+        self._keep(SpanEvent(name, self._telemetry.wall_ns(), attributes))
 
     def end_as(self, outcome: str, error_type: str | None = None) -> None:
         """Say how it ended where no exception says so (a tool's own error, a refusal)."""
@@ -183,11 +178,11 @@ class Operation:
         """Time inside this operation that is not our own work."""
         self.inner_ns += duration_ns
 
-    def waited(self, seconds: float) -> None:
+    def waited(self, seconds: float, until_ns: int) -> None:
         """It stood in line for so long."""
         self.queued_s += seconds
         self.note(queued_ms=self.queued_s * 1000)
-        self.event("dequeued", wait_ms=seconds * 1000)
+        self._keep(dequeued(until_ns, seconds * 1000))
 
     def retried(self, again: Request) -> tuple[Link, ...]:
         """What a further attempt of this call repeats; a round of input repeats nothing."""
@@ -209,6 +204,14 @@ class Operation:
             inner_ns=self.inner_ns,
             handle=self.handle,
         )
+
+    def _keep(self, event: SpanEvent) -> None:
+        if self.handle is None and not self._kept():
+            return
+        if not self.events:
+            self.events = []
+        if isinstance(self.events, list) and len(self.events) < MAX_EVENTS:
+            self.events.append(event)
 
     def _kept(self) -> bool:
         """Whether some sink besides its span keeps it."""

@@ -15,10 +15,20 @@ from opentelemetry.context import Context, get_current
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
+from observant_host.telemetry.finished import dequeued
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.propagation import TraceContext
-from observant_host.telemetry.rules import COMMON, KEPT, RULES, events_of, is_error, span_name
+from observant_host.telemetry.rules import (
+    COMMON,
+    KEPT,
+    RULES,
+    events_of,
+    is_error,
+    keys_of,
+    span_name,
+)
 from observant_host.telemetry.shapes import Shapes, add_own, fields_of, repeating_attributes
+from observant_host.telemetry.vocabulary import Request, RoutedCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,6 +50,8 @@ KINDS: Final = {
 _ROOT: Final = Context()
 _ERROR: Final = Status(StatusCode.ERROR)
 _ITS_ID: Final = COMMON["request_id"]
+_DEADLINE: Final = dict(keys_of(Request))["deadline_ms"]
+_QUEUED: Final = dict(keys_of(RoutedCall))["queued_ms"]
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -142,16 +154,22 @@ class SpanSink:
             inner: Any = done.context.origin
             if type(outer) is type(inner) is OwnIds:
                 return  # as most often, at the least cost
+            queued = done.queued_ns
             if version != cleaner.version:
                 version = cleaner.version
                 of_call, of_request = (
                     cleaned(one.attributes, cleaner.text) for one in (call, request)
                 )
             if type(inner) is not OwnIds:
-                inner.set_attributes({**of_request, _ITS_ID: str(done.id)})
+                told = {**of_request, _ITS_ID: str(done.id)}
+                inner.set_attributes({**told, _DEADLINE: done.deadline_ms} if queued else told)
                 inner.end(done.start_ns + done.lead_ns + done.inner_ns)
             if type(outer) is not OwnIds:
                 outer.set_attributes(of_call)
+                if queued:
+                    outer.set_attribute(_QUEUED, queued / 1e6)
+                    event = dequeued(done.start_ns + queued, queued / 1e6)
+                    outer.add_event(event.name, event.attributes, event.time_ns)
                 outer.end(done.start_ns + done.duration_ns)
 
         return end

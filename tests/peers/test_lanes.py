@@ -24,7 +24,7 @@ def test_a_lane_that_comes_later_has_its_turn_after_one_of_each_other() -> None:
     assert waiting.pop() == "a1"
     waiting.add("b", "b1")
     assert [waiting.pop() for _ in range(3)] == ["a2", "b1", "a3"]
-    assert len(waiting) == 0
+    assert waiting.length == 0
 
 
 def test_an_empty_line_has_nobody() -> None:
@@ -38,7 +38,7 @@ def test_whoever_leaves_costs_nobody_a_turn() -> None:
     waiting.remove("a", "a1")
     waiting.remove("c", "c1")
     waiting.remove("b", "b1")
-    assert len(waiting) == 1
+    assert waiting.length == 1
     assert waiting.clear() == ["a2"]
 
 
@@ -59,4 +59,4 @@ def test_the_longest_lane_gives_way_to_one_that_stays_shorter(
 ) -> None:
     waiting = line(*standing)
     assert waiting.make_way(comes) == gives_way
-    assert len(waiting) == len(standing) - (gives_way is not None)
+    assert waiting.length == len(standing) - (gives_way is not None)

@@ -305,7 +305,7 @@ async def test_more_calls_than_there_are_places(tmp_path: Path) -> None:
 
     options: dict[str, Any] = {"era": "modern", "tools": "echo,held"}
     more: dict[str, Any] = {"max_in_flight": 1, "queue_max": 1, "queue_timeout_s": 10.0}
-    await same_by_both_ways(story, tmp_path, options=options, in_one_go=2, **more)
+    await same_by_both_ways(story, tmp_path, options=options, in_one_go=3, **more)
 
 
 @pytest.mark.parametrize(("state", "told"), [("", "trace"), ("vendor=%d", "full"), ("", "none")])

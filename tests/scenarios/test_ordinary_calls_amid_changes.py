@@ -48,7 +48,7 @@ async def test_other_places_hold_for_the_next_call(tmp_path: Path) -> None:
             await task
         await run.call("echo", {"text": "x"})
 
-    await same_by_both_ways(story, tmp_path, options=OPTIONS, in_one_go=3)
+    await same_by_both_ways(story, tmp_path, options=OPTIONS, in_one_go=4)
 
 
 async def test_an_extension_that_is_switched_on_is_declared_by_the_next_call(

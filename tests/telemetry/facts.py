@@ -170,3 +170,5 @@ class Ended(msgspec.Struct):
     duration_ns: int = 5_000
     lead_ns: int = 1_000
     inner_ns: int = 3_000
+    queued_ns: int = 0
+    deadline_ms: float = 30_000.0
