@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 
-class Rate(msgspec.Struct, frozen=True):
+class Rate(msgspec.Struct, frozen=True, gc=False):
     """At most `burst` at once; one more every `every_s` seconds."""
 
     burst: int
@@ -43,15 +43,15 @@ ONE: Final = 1.0 - 1e-9
 """Sums of fractions may fall short of it, by less than any clock can wait for."""
 
 
-class Budget:
+class Budget(msgspec.Struct, eq=False, gc=False):
     """Mutable, of one owner. Times are monotonic seconds, never smaller than the last one given."""
 
-    __slots__ = ("_left", "_rate", "_then")
+    _rate: Rate
+    _left: float = 0.0
+    _then: float | None = None
 
-    def __init__(self, rate: Rate) -> None:
-        self._rate = rate
-        self._left = float(rate.burst)
-        self._then: float | None = None
+    def __post_init__(self) -> None:
+        self._left = float(self._rate.burst)
 
     def take(self, now_s: float) -> bool:
         """Spend one if there is one."""

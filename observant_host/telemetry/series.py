@@ -11,21 +11,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from observant_host.telemetry.propagation import TraceContext
+
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
     from prometheus_client.samples import Exemplar
 
-    from observant_host.telemetry.propagation import TraceContext
-
 Labels = dict[str, str]
 
 
-class CounterSeries:
-    __slots__ = ("exemplar", "value")
-
-    def __init__(self) -> None:
-        self.value = 0.0
-        self.exemplar: tuple[TraceContext, float] | None = None
+class CounterSeries(msgspec.Struct, eq=False, gc=False):
+    value: float = 0.0
+    exemplar: tuple[TraceContext, float] | None = None
 
     def inc(self, context: TraceContext | None = None) -> None:
         """One more. The context becomes the exemplar if its trace is sampled."""
@@ -41,11 +40,8 @@ class CounterSeries:
         family.add_sample(name, labels, self.value, exemplar=_exemplar(self.exemplar))
 
 
-class GaugeSeries:
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value = 0.0
+class GaugeSeries(msgspec.Struct, eq=False, gc=False):
+    value: float = 0.0
 
     def set(self, value: float) -> None:
         self.value = value

@@ -11,9 +11,10 @@ import contextvars
 import sys
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import anyio
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from observant_host.timing.clock import Clock
 
 T = TypeVar("T")
+_Waiters: TypeAlias = "asyncio.Future[None] | set[asyncio.Future[None]] | None"
 
 IN_ONE_TURN = 16
 """Things that take some tenths of a millisecond each, so that nobody waits long for a turn."""
@@ -140,18 +142,17 @@ class OwnerTask:
             raise EndlessTaskReturned(f"task {self._name} returned without being asked to stop")
 
 
-class Signal:
+class Signal(msgspec.Struct, eq=False, gc=False):
     """Something to wake up for; stays set until cleared. For one loop, like asyncio.Event.
 
     `raised` is what `is_set` says, to be read only: for where even that call is too much. A host
-    has dozens of signals for each server, most with one waiter or none: a set is for more.
+    has dozens of signals for each server, most with one waiter or none: a set is for more. They
+    refer to nothing but who waits now, which is no cycle that outlasts the wait: the garbage
+    collector need not look through them.
     """
 
-    __slots__ = ("_waiters", "raised")
-
-    def __init__(self) -> None:
-        self.raised = False
-        self._waiters: asyncio.Future[None] | set[asyncio.Future[None]] | None = None
+    raised: bool = False
+    _waiters: _Waiters = None
 
     def is_set(self) -> bool:
         return self.raised
@@ -201,14 +202,10 @@ def _resolve(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-class Latch(Signal, Generic[T]):
+class Latch(Signal, Generic[T], eq=False, gc=True):
     """Set once, with a value, for ever: how something ended."""
 
-    __slots__ = ("_value",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._value: T | None = None
+    _value: T | None = None
 
     @property
     def value(self) -> T | None:
