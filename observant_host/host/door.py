@@ -9,6 +9,8 @@ import anyio
 import msgspec
 
 from observant_host.config import HostConfig, HttpServer, StdioServer
+from observant_host.config.given import read_given
+from observant_host.config.keys import HOST
 from observant_host.decisions.merge import EMPTY
 from observant_host.errors import ConfigError, Unavailable
 from observant_host.host.core import Core, Plan
@@ -337,7 +339,15 @@ def _settings(config: HostConfig, changes: Mapping[str, Any]) -> Any:
     if unknown:
         allowed = ", ".join(config.host.__struct_fields__)
         raise TypeError(f"unknown host settings {', '.join(unknown)}; allowed: {allowed}")
-    return msgspec.structs.replace(config.host, **changes)
+    problems: list[str] = []
+    read = {
+        key: read_given(f"host.{key}", HOST.keys.get(key), value, problems)
+        for key, value in changes.items()
+        if value is not None
+    }
+    if problems:
+        raise ConfigError(problems)
+    return msgspec.structs.replace(config.host, **read)
 
 
 def _raised_to_whoever_waits(_name: str, _error: BaseException) -> None:

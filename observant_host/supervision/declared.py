@@ -19,6 +19,8 @@ from observant_host.config import (
     ToolFilter,
     fingerprint,
 )
+from observant_host.config.given import read_given
+from observant_host.config.keys import SERVER
 from observant_host.config.servers import HTTP_IN_FLIGHT, SSE_WITHOUT_ALLOWANCE
 from observant_host.errors import ConfigError
 from observant_host.wire import revisions
@@ -56,10 +58,9 @@ def declare(
         place = _place(key)
         if place is None:
             problems.append(_unknown(name, key))
-        elif place == "":
-            own[key] = value
-        else:
-            grouped[place][key] = value
+        elif value is not None:
+            into = own if place == "" else grouped[place]
+            into[key] = _read(name, key, value, problems)
     grouped["era"]["allow_legacy"] = _revisions(name, allow_legacy, problems)
     if isinstance(launch, HttpServer):
         own.setdefault("max_in_flight", HTTP_IN_FLIGHT)
@@ -67,6 +68,11 @@ def declare(
     if problems:
         raise ConfigError(problems)
     return _converted(name, launch, {**own, **grouped})
+
+
+def _read(name: str, key: str, value: Any, problems: list[str]) -> Any:
+    given = msgspec.to_builtins(value) if isinstance(value, ToolFilter) else value
+    return read_given(f"servers.{name}.{key}", SERVER.keys.get(key), given, problems)
 
 
 def _place(key: str) -> str | None:
@@ -104,13 +110,7 @@ def _converted(
     name: str, launch: StdioServer | HttpServer, fields: Mapping[str, Any]
 ) -> ServerConfig:
     plain = {"name": name, "launch": None, "fingerprint": fingerprint(launch), **fields}
-    if isinstance(plain.get("tools"), ToolFilter):
-        plain["tools"] = msgspec.to_builtins(plain["tools"])
-    try:
-        server = msgspec.convert(plain, ServerConfig)
-    except msgspec.ValidationError as error:
-        raise ConfigError([f"servers.{name}: {error}"]) from None
-    return msgspec.structs.replace(server, launch=launch)
+    return msgspec.structs.replace(msgspec.convert(plain, ServerConfig), launch=launch)
 
 
 def secrets_of(config: HostConfig | Sequence[ServerConfig]) -> tuple[str, ...]:

@@ -277,7 +277,7 @@ async def test_http_sse_without_a_standing_allowance_is_not_even_connected(tmp_p
             web.url,
             transport="sse",
             allow_legacy=True,
-            legacy_fingerprint="sha256:another",
+            legacy_fingerprint="sha256:" + "0" * 64,
         )
         async with host:
             view = host.servers["sse"]

@@ -40,6 +40,15 @@ def test_settings_of_the_host_table_are_keywords_and_unknown_ones_are_named() ->
         Host(colision_policy="prefix")
 
 
+def test_values_of_the_host_table_are_judged_as_in_the_file() -> None:
+    with pytest.raises(errors.ConfigError, match=r'host\.collision_policy expects one of "prefix"'):
+        Host(collision_policy="overwrite")
+    with pytest.raises(errors.ConfigError, match=r"host\.startup_deadline_s expects seconds"):
+        Host(startup_deadline_s=-1)
+    settings = Host(startup_deadline_s="500ms", cache_dir=None).config.host
+    assert (settings.startup_deadline_s, settings.cache_dir) == (0.5, None)
+
+
 async def test_before_the_start_servers_are_shown_and_nothing_can_be_called() -> None:
     host, _ = quick_host()
     add(host, "s")

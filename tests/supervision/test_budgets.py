@@ -33,7 +33,7 @@ CARELESS: dict[str, Any] = {
     "restart_initial_s": 0.01,
     "restart_max_s": 0.01,
     "reprobe_max_s": 0.01,
-    "healthy_after_s": 0,
+    "healthy_after_s": 0.001,
     "silent_restart_s": 0.01,
     "probe_timeout_s": 0.1,
     "legacy_probe_timeout_ms": 100,

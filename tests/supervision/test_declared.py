@@ -38,6 +38,19 @@ def test_keys_go_to_their_groups() -> None:
     assert (server.launch, server.fingerprint) == (LAUNCH, fingerprint(LAUNCH))
 
 
+def test_values_may_be_written_as_in_the_file_and_none_is_none_given() -> None:
+    server = declared(
+        call_timeout_s="2m",
+        restart_above_mb="1GiB",
+        legacy_expires="2030-01-01",
+        expect_era=None,
+        tools={"allow": ["a"], "deny": None},
+    )
+    assert (server.timing.call_timeout_s, server.restarts.restart_above_mb) == (120.0, 1024.0)
+    assert (server.era.legacy_expires, server.era.expect_era) == (date(2030, 1, 1), None)
+    assert server.tools == ToolFilter(allow=("a",))
+
+
 @pytest.mark.parametrize(
     ("given", "meant"), [(False, ()), (True, LEGACY), (["2025-06-18"], ("2025-06-18",))]
 )
@@ -51,7 +64,13 @@ def test_allow_legacy_is_none_all_or_a_list(given: object, meant: tuple[str, ...
         ({"probe_timeout": 5}, "did you mean 'probe_timeout_s'"),
         ({"zzz": 1}, "allowed: "),
         ({"allow_legacy": ["2026-07-28"]}, "no legacy revision"),
-        ({"max_in_flight": "many"}, "max_in_flight"),
+        ({"max_in_flight": "many"}, "max_in_flight expects a whole number of at least 1"),
+        ({"max_in_flight": 0}, "max_in_flight expects a whole number of at least 1"),
+        ({"call_timeout_s": -1}, "call_timeout_s expects seconds"),
+        ({"retry_calls": "always"}, 'expects one of "not_sent"'),
+        ({"legacy_fingerprint": "sha256:12"}, "64 hexadecimal digits"),
+        ({"tools": ["rm*"]}, "tools is a list; expected a table"),
+        ({"tools": {"dney": ["rm*"]}}, "tools.dney is no key; allowed here: allow, deny"),
     ],
 )
 def test_a_wrong_key_or_value_is_named(keys: dict[str, object], said: str) -> None:
