@@ -12,7 +12,9 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
+from observant_host.telemetry.finished import dequeued
 from observant_host.telemetry.rules import STRINGS, events_of, is_error, link_attributes
 from observant_host.telemetry.shapes import Shapes, fields_of, repeating_attributes
 
@@ -38,7 +40,9 @@ _INNER: Final = b'{"traceId":"%b","spanId":"%016x","parentSpanId":"%b"' + _WHEN
 _COMMA: Final = (b",",)
 _TAIL: Final = (b"]}]}]}\n",)
 _ITS_ID: Final = 7_310_578_961_843_127_543
-"""Stands for a request's id while its form is made."""
+_ITS_MS: Final = 7_310_578_961.843127
+_AN_ID, _A_MS = b"%d" % _ITS_ID, b"%r" % _ITS_MS
+"""Stand for a request's id, or a moment, and for milliseconds while a form is made."""
 
 _UNBOUNDED: Final = {inf: b'"Infinity"', -inf: b'"-Infinity"'}
 """And "NaN": what JSON has no number for. Source: ProtoJSON format, double."""
@@ -117,20 +121,31 @@ class OtlpJson:
         what `span` would give of both, but for what all of them have in common in pieces that are
         made once. Not for what has a trace state."""
         version = -1
-        of_request = of_call = root = child = b""
+        of_request = of_call = root = child = late_request = late_call = b""
 
         def encoded(done: OneOfMany) -> tuple[bytes, ...]:
-            nonlocal version, of_request, of_call, root, child
+            nonlocal version, of_request, of_call, root, child, late_request, late_call
             if version != self._cleaner.version:
                 version = self._cleaner.version
                 of_request, after_id = self._around_id(request)
                 of_call, root, child = self._common(call), after_id + _ROOT, after_id + _CHILD
+                late_request, late_call = self._late(call, request)
             outer, inner, parent, began = done.outer, done.context, done.parent, done.start_ns
             trace_id, span_id = b"%032x" % outer.trace_id, b"%016x" % outer.span_id
             sent, when = began + done.lead_ns, (outer.sampled, began, began + done.duration_ns)
+            ids = trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns
+            if queued_ns := done.queued_ns:
+                queued_ms = queued_ns / 1e6
+                return (
+                    _INNER % ids,
+                    late_request % (done.id, done.deadline_ms),
+                    _ROOT % (trace_id, span_id, *when)
+                    if parent is None
+                    else _CHILD % (trace_id, span_id, parent.span_id, *when),
+                    late_call % (queued_ms, began + queued_ns, queued_ms),
+                )
             return (
-                _INNER
-                % (trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns),
+                _INNER % ids,
                 of_request,
                 root % (done.id, trace_id, span_id, *when)
                 if parent is None
@@ -143,17 +158,30 @@ class OtlpJson:
     def _around_id(self, request: Finished) -> tuple[bytes, bytes]:
         """What spans of such requests have in common before their id, and a form of it and what
         comes after."""
-        numbered = msgspec.structs.replace(request.fact, request_id=_ITS_ID)
-        common = self._common(msgspec.structs.replace(request, fact=numbered))
-        before, after = common.split(b"%d" % _ITS_ID)
+        numbered = replace(request.fact, request_id=_ITS_ID)
+        common = self._common(replace(request, fact=numbered))
+        before, after = common.split(_AN_ID)
         return before, b"%d" + after.replace(b"%", b"%%") + b","
+
+    def _late(self, call: Finished, request: Finished) -> tuple[bytes, bytes]:
+        """Forms of what comes after the numbers of requests and calls that stood in line first."""
+        sent = replace(request.fact, request_id=_ITS_ID, deadline_ms=_ITS_MS)
+        routed, events = replace(call.fact, queued_ms=_ITS_MS), (dequeued(_ITS_ID, _ITS_MS),)
+        forms = [
+            self._common(one).replace(b"%", b"%%").replace(_AN_ID, b"%d").replace(_A_MS, b"%r")
+            for one in (replace(request, fact=sent), replace(call, fact=routed, events=events))
+        ]
+        return forms[0] + b",", forms[1]
 
     def _common(self, done: Finished) -> bytes:
         """Of one span, all that comes after its numbers."""
         shape = self._pieces(done)
         parts = [shape.common]
         self._add_own(parts, shape, done.fact)
-        return b"".join((*parts, b"]", shape.end))
+        parts.append(b"]")
+        if done.events:
+            parts.append(b',"events":[' + b",".join(map(self._event, done.events)) + b"]")
+        return b"".join((*parts, shape.end))
 
     def _add_own(self, parts: list[bytes], shape: _Pieces, fact: Fact) -> None:
         for field, head, is_text in shape.own:

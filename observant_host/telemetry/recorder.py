@@ -123,7 +123,7 @@ class Recorder:
             if thread.waiting >= TRACES_WAITING:
                 stream.lost += 2
                 return
-            if done.outer.tracestate or done.queued_ns:
+            if done.outer.tracestate:
                 for one in pair_of(done, call, request):
                     self.emit(one)
                 return

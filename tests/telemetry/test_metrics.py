@@ -13,6 +13,7 @@ import pytest
 
 from observant_host.errors import CallTimeout
 from observant_host.telemetry.facade import Finished, Telemetry, TraceContext
+from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.metrics import MetricSink
 from observant_host.telemetry.vocabulary import (
@@ -25,7 +26,7 @@ from observant_host.telemetry.vocabulary import (
     Request,
     RoutedCall,
 )
-from tests.telemetry.facts import ALL
+from tests.telemetry.facts import ALL, Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -259,6 +260,32 @@ async def test_overhead_is_what_no_request_and_no_queue_took() -> None:
     text = await text_of(sink)
     assert (value(text, 'observant_host_overhead_seconds_sum{stage="host"}') or 1) < 0.015
     assert value(text, 'observant_host_overhead_seconds_count{stage="queue"}') == 1.0
+
+
+@pytest.mark.parametrize("queued_ns", [0, 3_000_000])
+@pytest.mark.parametrize("sampled", [True, False])
+async def test_a_call_told_in_one_go_is_counted_as_one_by_one(
+    queued_ns: int, sampled: bool
+) -> None:
+    routed = RoutedCall(name="x", method="tools/call", peer="a", local_name="x")
+    samples = tuple(
+        Finished(fact, TraceContext(1, 1))
+        for fact in (routed, Request(peer="a", method="tools/call", era="modern", purpose="call"))
+    )
+    outer, inner = TraceContext(5, 6, sampled), TraceContext(5, 7, sampled)
+    done = Ended(1, outer, inner, duration_ns=9_000_000, queued_ns=queued_ns)
+    (_, one), (_, other) = make(), make()
+    add = one.alike(*samples)
+    assert add is not None
+    add(done)
+    for each in pair_of(done, *samples):
+        other.emit(each)
+    texts = [await text_of(sink, OPENMETRICS) for sink in (one, other)]
+    seen, wanted = [re.findall(r"^[om].*", text, re.MULTILINE) for text in texts]
+    for line, its in zip(seen, wanted, strict=True):
+        assert line == its or float(line.split()[1]) == pytest.approx(float(its.split()[1]))
+    waited = value("\n".join(seen), 'observant_host_overhead_seconds_sum{stage="queue"}')
+    assert waited == pytest.approx(queued_ns / 1e9)
 
 
 async def test_no_created_series_double_the_others() -> None:

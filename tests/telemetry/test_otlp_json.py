@@ -197,9 +197,10 @@ SAMPLES = Finished(CALL, TraceContext(1, 1)), Finished(SENT, TraceContext(1, 1))
     ids=st.tuples(*[st.integers(1, 2**64 - 1)] * 4),
     sampled=st.booleans(),
     child=st.booleans(),
+    queued_ns=st.integers(0, 2**53),
 )
 def test_a_call_and_its_request_by_one_form_are_what_they_are_one_by_one(
-    number: int, ids: tuple[int, ...], sampled: bool, child: bool
+    number: int, ids: tuple[int, ...], sampled: bool, child: bool, queued_ns: int
 ) -> None:
     encode = encoder()
     trace_id = ids[0] << 64 | ids[1]
@@ -208,6 +209,8 @@ def test_a_call_and_its_request_by_one_form_are_what_they_are_one_by_one(
         TraceContext(trace_id, ids[2], sampled),
         TraceContext(trace_id, ids[3], sampled),
         parent=TraceContext(trace_id, ids[1]) if child else None,
+        queued_ns=queued_ns,
+        deadline_ms=1.5 - queued_ns / 1e6,
     )
     alone = [encode.span(one) for one in pair_of(done, *SAMPLES)]
     both = encode.pair(*SAMPLES)(done)

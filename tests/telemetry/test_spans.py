@@ -31,7 +31,7 @@ from tests.telemetry.facts import ALL, OPERATIONS, Ended
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace import Event, ReadableSpan
     from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
 
 CALL = RoutedCall(name="a/search", method="tools/call", peer="a", local_name="search")
@@ -71,9 +71,14 @@ def test_a_call_at_its_first_attempt_is_two_spans() -> None:
     assert inner.status.status_code is StatusCode.UNSET
 
 
+def told_of(event: Event) -> Any:
+    return event.name, event.timestamp, dict(event.attributes or {})
+
+
+@pytest.mark.parametrize("queued_ns", [0, 1_234_567])
 @pytest.mark.parametrize("sampler", [ALWAYS_ON, ParentBased(ALWAYS_OFF)], ids=["on", "off"])
 def test_a_call_and_its_request_told_in_one_go_are_the_spans_that_they_were_one_by_one(
-    sampler: Sampler,
+    sampler: Sampler, queued_ns: int
 ) -> None:
     """Begun and ended by hand both times; what is not sampled has none."""
     seen = []
@@ -82,7 +87,7 @@ def test_a_call_and_its_request_told_in_one_go_are_the_spans_that_they_were_one_
         start = tracing.sink.start
         outer, handle = start(CALL, None, (), 1000)
         inner, its_handle = start(REQUEST, outer, (), 1000)
-        done = Ended(11, outer, inner, start_ns=1000)
+        done = Ended(11, outer, inner, start_ns=1000, queued_ns=queued_ns)
         samples = Finished(CALL, TraceContext(1, 1)), Finished(REQUEST, TraceContext(1, 1))
         if by_one_form:
             tracing.sink.alike(*samples)(done)
@@ -92,7 +97,10 @@ def test_a_call_and_its_request_told_in_one_go_are_the_spans_that_they_were_one_
                 tracing.sink.emit(one)
         seen.append(
             [
-                (name, span.attributes, span.start_time, span.end_time, span.status.status_code)
+                (
+                    *(name, span.attributes, span.start_time, span.end_time),
+                    *(span.status.status_code, [told_of(event) for event in span.events]),
+                )
                 for name, span in tracing.spans().items()
             ]
         )
