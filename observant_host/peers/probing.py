@@ -100,10 +100,8 @@ class Probing:
                 return self._judge(answered, newest=newest)
             if life.end is not None:
                 return self._closed(life.end, seen=self._seen(newest, since))
-            left = until - self._clock.monotonic()
-            if left <= 0:
+            if not await self._time_left(until):
                 return self._silence(newest, since)
-            await wait_any(self._clock, left, life.inbox.stirred)
 
     def _judge(self, probe: Probe, *, newest: Probe | None) -> Evidence:
         probe.taken = True
@@ -194,11 +192,9 @@ class Probing:
                 return self._judge_initialize(probe, probe.answer)
             if life.end is not None:
                 return self._judge_initialize(probe, Closed(last_words(life.end)))
-            left = self._initialize_until(probe, fresh=fresh) - self._clock.monotonic()
-            if left <= 0:
+            if not await self._time_left(self._initialize_until(probe, fresh=fresh)):
                 self._time_over(INITIALIZE, self._initialize_s, probe.sent_at)
                 return self._judge_initialize(probe, Silence())
-            await wait_any(self._clock, left, life.inbox.stirred)
 
     def _initialize_until(self, probe: Probe, *, fresh: bool) -> float:
         if self.legacy_until is not None:
@@ -276,6 +272,16 @@ class Probing:
         return judge_spawn(str(error), seen=Seen(timeout_ms=_ms(self._probe_s)))
 
     # What both need
+
+    async def _time_left(self, until: float) -> bool:
+        """Wait until something stirs or `until`. False where that is over; but a life that is
+        ending is not silent, so its end is awaited, which its transport bounds."""
+        left = until - self._clock.monotonic()
+        ending = self._life.transport.ending
+        if left <= 0 and not ending:
+            return False
+        await wait_any(self._clock, None if ending else left, self._life.inbox.stirred)
+        return True
 
     def _fact(self, method: str, era: Era, version: str) -> Request:
         timeout = self._initialize_s if method == INITIALIZE else self._probe_s

@@ -114,6 +114,10 @@ class Transport(Protocol):
     def pid(self) -> int | None: ...
 
     @property
+    def ending(self) -> bool:
+        """One of its ways is gone, so that its end comes in a moment, with what is known of it."""
+
+    @property
     def stderr_tail(self) -> str:
         """The last bytes of stderr, bounded and masked; empty where there is none."""
 

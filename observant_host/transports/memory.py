@@ -52,6 +52,7 @@ class MemoryTransport:
 
     kind: Literal["memory"] = "memory"
     pid: int | None = None
+    ending: bool = False
     stderr_tail: str = ""
 
     def __init__(self, handler: Callable[[bytes, MemoryLink], None], *, clock: Clock) -> None:

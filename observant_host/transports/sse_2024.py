@@ -61,6 +61,7 @@ class SseTransport:
 
     kind: Literal["sse"] = "sse"
     pid: int | None = None
+    ending: bool = False
     stderr_tail: str = ""
 
     def __init__(

@@ -103,6 +103,10 @@ class StdioTransport:
         return self._child.pid if self._child is not None else None
 
     @property
+    def ending(self) -> bool:
+        return self._stdout_ended.is_set() or self._stdin_lost.is_set()
+
+    @property
     def stderr_tail(self) -> str:
         return self._tail.text()
 

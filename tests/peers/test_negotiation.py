@@ -315,6 +315,28 @@ async def test_the_end_with_an_allowance_leads_to_initialize_in_a_fresh_process(
     assert table.desk.methods() == ["server/discover"]
 
 
+@pytest.mark.parametrize("permission", [NONE, GRANTED])
+async def test_an_end_that_takes_longer_than_the_probe_is_no_silence(
+    permission: Permission,
+) -> None:
+    table = Table()
+    task = await table.round(permission)
+    table.desk.transport.ending = True
+    await table.desk.clock.advance(31)
+    assert not task.done()
+    assert table.desk.methods() == ["server/discover"]
+    table.desk.transport.link.end("eof", "it closed its stdout")
+    await table.desk.settle()
+    if permission is GRANTED:
+        assert table.fresh.methods() == ["initialize"]
+        table.fresh.transport.ending = True
+        await table.desk.clock.advance(40)
+        table.fresh.transport.link.end("eof", "it closed its stdout")
+    found = await task
+    closed = Reason.LEGACY_PROBE_CLOSED if permission is GRANTED else Reason.AMBIGUOUS_CLOSED
+    assert (found.reason, found.cause) == (closed, Cause.PROCESS)
+
+
 @pytest.mark.parametrize(
     ("output_after", "fails_after"), [(None, 35.0), (10.0, 15.0), (33.0, 35.0)]
 )

@@ -36,6 +36,7 @@ class FakeHttp:
 
     kind: Literal["http"] = "http"
     pid = None
+    ending = False
     stderr_tail = ""
 
     def __init__(self) -> None:

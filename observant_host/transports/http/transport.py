@@ -57,6 +57,7 @@ class HttpTransport:
 
     kind: Literal["http"] = "http"
     pid: int | None = None
+    ending: bool = False
     stderr_tail: str = ""
 
     def __init__(
