@@ -17,7 +17,7 @@ import msgspec
 
 from observant_host.decisions.acts import Ruling
 from observant_host.decisions.names import Grant, Grants
-from observant_host.errors import InstanceLocked
+from observant_host.errors import ConfigError, InstanceLocked
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,7 +39,7 @@ class ProvenModern(msgspec.Struct, frozen=True):
     time: float
 
 
-class LastEra(msgspec.Struct, frozen=True):
+class LastEra(msgspec.Struct, frozen=True, gc=False):
     """The era last chosen for a server: the "from" of the next decision, never a choice."""
 
     era: str
@@ -168,12 +168,11 @@ class InstanceLock:
         return lock
 
     def acquire(self) -> None:
-        """Raises InstanceLocked naming the folder and the holder's pid. Idempotent."""
+        """Raises InstanceLocked naming the folder and the holder's pid, ConfigError where the
+        folder is of no use. Idempotent."""
         if self._descriptor is not None:
             return
-        private_folder(self._folder)
-        path = self._folder / "instance.lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        descriptor = self._opened()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(descriptor, 0)
@@ -189,6 +188,18 @@ class InstanceLock:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
+
+    def _opened(self) -> int:
+        try:
+            private_folder(self._folder)
+            path = self._folder / "instance.lock"
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        except OSError as error:
+            problem = (
+                f"host.state_dir: {self._folder} cannot be used: {error.strerror}; name a folder "
+                "that this user can make and write to"
+            )
+            raise ConfigError([problem]) from error
 
     def release(self) -> None:
         """Idempotent. The file stays: removing it would let two hosts lock two files."""

@@ -13,7 +13,7 @@ import pytest
 
 from observant_host import state_files
 from observant_host.decisions.names import Grant, Grants
-from observant_host.errors import InstanceLocked
+from observant_host.errors import ConfigError, InstanceLocked
 from observant_host.state_files import (
     Allowance,
     InstanceLock,
@@ -198,6 +198,14 @@ def test_a_killed_holder_lets_go(tmp_path: Path) -> None:
             InstanceLock(tmp_path).acquire()
         holder.kill()
     InstanceLock(tmp_path).acquire()
+
+
+def test_a_folder_of_no_use_is_named_with_its_key(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        ConfigError, match=r"host\.state_dir: .*/file/state cannot be used: Not a dir"
+    ):
+        InstanceLock(tmp_path / "file" / "state").acquire()
 
 
 def test_a_lock_that_fails_otherwise_leaks_no_descriptor(

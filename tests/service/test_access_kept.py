@@ -180,10 +180,14 @@ async def test_with_a_certificate_every_listener_speaks_tls(tmp_path: Path) -> N
 def test_a_certificate_that_cannot_be_used_is_an_error_that_names_its_key(tmp_path: Path) -> None:
     assert tls_context(ServiceSettings()) is None
     (tmp_path / "x").write_text("no certificate")
-    for name in ("x", "nowhere"):
-        file = str(tmp_path / name)
-        with pytest.raises(ConfigError, match=r"service\.tls_cert"):
-            tls_context(ServiceSettings(tls_cert=file, tls_key=file))
+    file, nowhere = str(tmp_path / "x"), str(tmp_path / "nowhere")
+    for cert, key, said in (
+        (file, file, r"service\.tls_cert, service\.tls_key: they cannot be used together"),
+        (nowhere, file, r"service\.tls_cert: .*/nowhere cannot be read: No such file"),
+        (file, nowhere, r"service\.tls_key: .*/nowhere cannot be read: No such file"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            tls_context(ServiceSettings(tls_cert=cert, tls_key=key))
 
 
 def modern(method: str, **params: Any) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from observant_host.errors import ConfigError
@@ -18,6 +19,8 @@ def tls_context(settings: ServiceSettings) -> ssl.SSLContext | None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
+    for key in ("tls_cert", "tls_key"):
+        _must_be_readable(key, getattr(settings, key) or "")
     try:
         context.load_cert_chain(settings.tls_cert, settings.tls_key)
     except (OSError, ssl.SSLError) as error:
@@ -26,3 +29,12 @@ def tls_context(settings: ServiceSettings) -> ssl.SSLContext | None:
             [f"service.tls_cert, service.tls_key: they cannot be used together: {why}"]
         ) from error
     return context
+
+
+def _must_be_readable(key: str, path: str) -> None:
+    """What cannot be read is named; the error of `load_cert_chain` does not say which it was."""
+    try:
+        with Path(path).open("rb"):
+            return
+    except OSError as error:
+        raise ConfigError([f"service.{key}: {path} cannot be read: {error.strerror}"]) from error
