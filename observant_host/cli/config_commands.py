@@ -76,14 +76,33 @@ def check(screen: Screen, *, as_json: bool, config: Path | None) -> int:
         screen.json(_check_document(None, error.problems))
         return OFF_EXIT
     problems = [one.problem for one in loaded.config.servers if one.problem and one.enabled]
+    refused = _refused_listeners(loaded)
     if as_json:
-        screen.json(_check_document(loaded, problems))
+        screen.json(_check_document(loaded, [*problems, *refused]))
     else:
         _remarks(screen, loaded)
-        for problem in problems:
+        for problem in (*problems, *refused):
             screen.fail(problem)
-        screen.answer(_verdict(loaded, len(problems)))
-    return OFF_EXIT if problems else 0
+        screen.answer(_verdict(loaded, len(problems), serves=not refused))
+    return OFF_EXIT if problems or refused else 0
+
+
+def _refused_listeners(loaded: Loaded) -> tuple[str, ...]:
+    """Why `run` would refuse to listen there; what lies in files is `doctor`'s."""
+    from observant_host.decisions.http_door import is_loopback
+
+    service = loaded.config.service
+    given = (service.listen, service.admin_listen, service.metrics_listen)
+    hosts = (one.rpartition(":")[0].strip("[]") for one in given if one)
+    if all(map(is_loopback, hosts)):
+        return ()  # nearly every file, and the service is not imported for it
+    from observant_host.service.access import listeners
+
+    try:
+        listeners(service, loaded.config.tokens)
+    except ConfigError as error:
+        return tuple(error.problems)
+    return ()
 
 
 config.add_command(show)
@@ -103,12 +122,14 @@ def _remarks(screen: Screen, loaded: Loaded) -> None:
         screen.say(f"note: {notice}")
 
 
-def _verdict(loaded: Loaded, off: int) -> str:
+def _verdict(loaded: Loaded, off: int, *, serves: bool) -> str:
     servers = loaded.config.servers
     enabled = sum(one.enabled for one in servers)
     counted = "1 server" if len(servers) == 1 else f"{len(servers)} servers"
     said = f"{loaded.path}: {counted}, {enabled} enabled"
-    return f"{said}, {off} of them cannot be used" if off else f"{said}, nothing wrong"
+    wrong = [f"{off} of them cannot be used"] if off else []
+    wrong += [] if serves else ["`run` would not serve"]
+    return f"{said}, {', '.join(wrong) or 'nothing wrong'}"
 
 
 def _check_document(loaded: Loaded | None, problems: Any) -> dict[str, Any]:

@@ -95,6 +95,17 @@ def test_check_reports_all_mistakes_of_a_file(tmp_path: Path) -> None:
     assert len(seen["problems"]) == 2
 
 
+def test_check_says_that_run_would_refuse_to_listen(tmp_path: Path) -> None:
+    path = tmp_path / "oh.toml"
+    path.write_text('[service]\nlisten = "0.0.0.0:8700"\n')
+    ended = run(tmp_path, "config", "check", "-c", "oh.toml")
+    assert ended.returncode == 2
+    assert "0.0.0.0:8700 can be reached from other machines" in ended.stderr
+    assert "`run` would not serve" in ended.stdout
+    path.write_text('[service]\nlisten = "0.0.0.0:8700"\n[tokens.a]\nenv = "A"\nscopes = ["mcp"]\n')
+    assert run(tmp_path, "config", "check", "-c", "oh.toml").returncode == 0
+
+
 def test_the_group_has_help() -> None:
     done = run(Path.cwd(), "config", "--help")
     assert "show" in done.stdout
