@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 
 from observant_host.cli.options import command, config_option, pass_screen
 from observant_host.cli.session import Session, run_async
-from observant_host.errors import HostError
+from observant_host.errors import ConfigError, HostError
 from observant_host.timing.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def bundle(screen: Screen, *, output: Path | None, days: float, config: Path | N
     """
     from observant_host.cli.bundle_parts import gather, stamp_of
 
+    config = _file_of_running_host(config)
     now_ns = SystemClock().wall_ns()
     stamp = stamp_of(now_ns)
     path = output or Path(f"observant-host-bundle-{stamp}.tar.gz")
@@ -60,6 +62,16 @@ def bundle(screen: Screen, *, output: Path | None, days: float, config: Path | N
         size = f"{len(part.text):>9,} B" if part.text else f"{'-':>9}  "
         screen.answer(f"{size}  {part.name:<20} {part.about}")
     screen.answer(str(path))
+
+
+def _file_of_running_host(given: Path | None) -> Path | None:
+    """Where nothing is given or found; what is wrong with it is told by `doctor`'s part."""
+    from observant_host.cli.running_file import file_meant
+    from observant_host.config_files import Surroundings
+
+    with suppress(ConfigError):
+        return file_meant(given, Surroundings.of_process())
+    return given
 
 
 def write(path: Path, parts: list[Part], *, folder: str, mtime: int) -> None:

@@ -47,8 +47,9 @@ def doctor(screen: Screen, *, everything: bool, as_json: bool, config: Path | No
     """Check everything that can be checked without starting a server, each with a fix.
 
     A span (`canary`) is sent through the record and to the collector, to see whether it arrives.
-    A running host is asked for its metrics, and which sinks of its telemetry take nothing.
-    Exit code 3 if something failed.
+    A running host is asked for its metrics, which sinks of its telemetry take nothing, and how
+    late its event loop is. Where no configuration is given and none lies in its place, the running
+    host's file is checked. Exit code 3 if something failed.
     """
     checks = examine_machine(config)
     failed = sum(check.result == "failed" for check in checks)
@@ -64,13 +65,19 @@ def examine_machine(given: Path | None) -> list[Check]:
     from observant_host import config_files
     from observant_host.cli.doctor_checks import Check, all_checks
     from observant_host.cli.doctor_pipeline import judge, look
+    from observant_host.cli.doctor_serving import serving_problems
+    from observant_host.cli.running_file import file_meant
 
     around = config_files.Surroundings.of_process()
     try:
-        loaded = config_files.load(given, around=around)
+        loaded = config_files.load(file_meant(given, around), around=around)
     except ConfigError as error:
         return [Check("failed", "config", text) for text in error.problems]
-    checks = [*all_checks(gather(loaded, around)), *judge(look(loaded, around))]
+    checks = [
+        *all_checks(gather(loaded, around)),
+        *(Check("failed", "serving", text) for text in serving_problems(loaded.config)),
+        *judge(look(loaded, around)),
+    ]
     return [Check("ok", "config", f"{loaded.path} is valid"), *_masked(checks, loaded.secrets)]
 
 

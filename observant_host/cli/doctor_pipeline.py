@@ -6,14 +6,15 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from observant_host.cli import series
 from observant_host.cli.doctor_checks import Check
+from observant_host.cli.doctor_loop import Lag, judge_lag, lag_of
 from observant_host.errors import HostError
 from observant_host.telemetry.canary import Arrival
 from observant_host.version import VERSION
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from observant_host.config import HostConfig
     from observant_host.config_files import Loaded, Surroundings
-    from observant_host.service.client import HostClient
 
 ROOM: Final = 64 << 20
 """Free bytes below which a record is lost within minutes of traffic."""
@@ -37,10 +37,11 @@ MENDS: Final = {
 
 class Running(msgspec.Struct, frozen=True):
     """What a running host said. `metrics`: why it serves none ("": it does). `down`: the sinks of
-    its telemetry that take nothing now, and why ("" where it did not say)."""
+    its telemetry that take nothing now, and why ("" where it did not say). `lag` of its loop."""
 
     metrics: str = ""
     down: Mapping[str, str] = {}
+    lag: Lag | None = None
 
 
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,21 +96,20 @@ async def _running(folder: Path) -> Running | None:
         shown = await client.metrics()
         if b"observant_host_build_info" not in shown:
             return Running("they are not there")
-        return Running(down=await _down(client, shown))
+        recent = msgspec.json.decode(await client.recent())["recent"]
+        return Running(down=_down(shown, recent), lag=lag_of(shown, recent))
     except HostError as error:
         return Running(str(error))
     finally:
         await client.close()
 
 
-async def _down(client: HostClient, shown: bytes) -> dict[str, str]:
+def _down(shown: bytes, recent: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Why is in the host's last decision about it."""
     down = {
         s: "" for s, up in series.by_label(shown, "telemetry_sink_up", "sink").items() if not up
     }
-    if not down:
-        return down
-    for decision in msgspec.json.decode(await client.recent())["recent"]:
+    for decision in recent:
         attributes = decision["attributes"]
         if attributes.get("observant_host.host.what") == "sink_down":
             sink, _, why = str(attributes.get("observant_host.host.detail", "")).partition(": ")
@@ -155,6 +155,8 @@ def _of_host(running: Running) -> Iterator[Check]:
         yield Check("failed", "metrics", text, None, "look at its log; restart it")
     else:
         yield Check("ok", "metrics", "the running host serves them")
+    if running.lag is not None:
+        yield judge_lag(running.lag)
     for sink, why in running.down.items():
         text = f"the running host's sink `{sink}` takes nothing" + (f": {why}" if why else "")
         yield Check("failed", "sink", text, None, MENDS.get(sink, "look at its log; restart it"))

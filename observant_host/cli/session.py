@@ -72,6 +72,7 @@ class Session:
         self.screen = screen
         self._given = config
         self._flags = flags or {}
+        self._running_names: tuple[str, ...] = ()
 
     @cached_property
     def loaded(self) -> Loaded:
@@ -103,10 +104,11 @@ class Session:
         return self.loaded.config
 
     def server_names(self) -> tuple[str, ...]:
-        """Configured servers in order; empty where no configuration can be read."""
+        """Configured servers in order, or those that a running host told where no configuration
+        can be read; empty where neither is there."""
         with suppress(ConfigError):
             return tuple(server.name for server in self.config.servers)
-        return ()
+        return self._running_names
 
     @cached_property
     def state_dir(self) -> Path:
@@ -234,6 +236,8 @@ class Session:
     async def _explain(self, server: str) -> bytes:
         async with self.running() as running:
             if running is not None:
+                shown = msgspec.json.decode(await running.servers())["servers"]
+                self._running_names = tuple(one["name"] for one in shown)
                 return await running.decisions(server)
         from observant_host.incidents.record import read_decisions
 
