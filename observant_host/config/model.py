@@ -15,7 +15,7 @@ Propagate = Literal["trace", "full", "none"]
 TransportChoice = Literal["auto", "http", "sse"]
 
 
-class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
+class StdioServer(msgspec.Struct, frozen=True, gc=False, tag="stdio"):
     """A server started as a child process and spoken to over its pipes.
 
     `command` is argv (program first). `env` is merged over the documented base environment plus
@@ -31,7 +31,7 @@ class StdioServer(msgspec.Struct, frozen=True, tag="stdio"):
         msgspec.structs.force_setattr(self, "command", tuple(self.command))
 
 
-class HttpServer(msgspec.Struct, frozen=True, tag="http"):
+class HttpServer(msgspec.Struct, frozen=True, gc=False, tag="http"):
     """A server reached by URL. `headers` values are secrets: never print them.
 
     `header_files`: those of `headers` that hold `${file:…}`, to be read again as the files change:
@@ -94,7 +94,7 @@ class ToolFilter(msgspec.Struct, frozen=True):
     deny: tuple[str, ...] = ()
 
 
-class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+class ServerConfig(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One configured server.
 
     `problem` is set where this server, and only this one, cannot be used (cause "config"): a

@@ -68,7 +68,7 @@ class Excluded(msgspec.Struct, frozen=True, gc=False):
     kind: EntryKind = "tool"
 
 
-class Listing(msgspec.Struct, frozen=True):
+class Listing(msgspec.Struct, frozen=True, gc=False):
     """Everything one life of one server listed.
 
     `truncated` names the bound or trap that ended a list early (a sentence), else None.
@@ -89,7 +89,7 @@ class Listing(msgspec.Struct, frozen=True):
     scope: CacheScope = "private"
 
 
-class PeerView(msgspec.Struct, frozen=True):
+class PeerView(msgspec.Struct, frozen=True, gc=False):
     """What the catalogue needs to know of one configured server at one moment.
 
     `listing` is its last good listing of this run, or None. `settled`: listed, refused or failed
@@ -133,7 +133,7 @@ class ResourceEntry(msgspec.Struct, frozen=True, gc=False):
     resource: ListedResource
 
 
-class Collision(msgspec.Struct, frozen=True):
+class Collision(msgspec.Struct, frozen=True, gc=False):
     """`others` are (server, canonical name) of those that got a qualified name instead."""
 
     name: str
@@ -141,14 +141,14 @@ class Collision(msgspec.Struct, frozen=True):
     others: tuple[tuple[str, str], ...]
 
 
-class Missing(msgspec.Struct, frozen=True):
+class Missing(msgspec.Struct, frozen=True, gc=False):
     server: str
     state: PeerState
     cause: Cause | None
     reason: str
 
 
-class ListingDigest(msgspec.Struct, frozen=True):
+class ListingDigest(msgspec.Struct, frozen=True, gc=False):
     """A listing with the digest over its bytes, so that an unchanged one is hashed once."""
 
     listing: Listing

@@ -56,7 +56,7 @@ E = TypeVar("E", bound=Named)
 T = TypeVar("T")
 
 
-class Block(msgspec.Struct, Generic[E], frozen=True):
+class Block(msgspec.Struct, Generic[E], frozen=True, gc=False):
     """The entries of one server, in its own order, and the view that they were made of.
 
     `digest` is over the names that they are offered under.

@@ -68,7 +68,7 @@ class Closed(msgspec.Struct, frozen=True):
 Answer = Result | Error | Broken | Silence | Closed
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class Evidence(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One answer, judged.
 
     `chosen` is the revision to go on with: for DISCOVER_OK and VERSION_MUTUAL the mutual modern

@@ -31,7 +31,7 @@ class Grants(msgspec.Struct, frozen=True):
     prompts: Mapping[str, Grant] = {}
 
 
-class Claim(msgspec.Struct, frozen=True):
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """One configured server, in config order. `names` are the local names of its last listing of
     this run, None where there is none. `complete`: a name that is not in it is really gone."""
 

@@ -90,7 +90,7 @@ _KEEPS_CAUSE: Final = frozenset({S.BACKOFF, S.STARTING})
 """States that carry over why the last life ended; the others set it anew or have none."""
 
 
-class PeerStatus(msgspec.Struct, frozen=True):
+class PeerStatus(msgspec.Struct, frozen=True, gc=False):
     """Where one peer stands. `since_ns` is the moment `state` was entered (epoch, UTC).
 
     `cause` is set in `unavailable`, and in `backoff` and the `starting` after it.

@@ -39,7 +39,7 @@ class Remembered(msgspec.Struct, frozen=True):
     allowance: CommandAllowance | None = None
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The answer for one round.
 
     `revisions` are the legacy revisions that may be accepted; `expires` is when the allowance that

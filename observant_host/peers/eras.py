@@ -26,7 +26,7 @@ BATCHING_REVISION = "2025-03-26"
 FIRST_WITH_VERSION_HEADER = "2025-06-18"
 
 
-class ModernEra(msgspec.Struct, frozen=True):
+class ModernEra(msgspec.Struct, frozen=True, gc=False):
     """`propagate` False: no trace keys leave (the server is not trusted with them)."""
 
     name: ClassVar[terms.Era] = terms.Era.MODERN

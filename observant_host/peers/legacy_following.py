@@ -29,7 +29,7 @@ class LegacyFollowing:
         self._life = life
         self._wishes = wishes
         self._on_updated = on_updated
-        self._asked: set[str] = set()
+        self._asked: frozenset[str] = frozenset()
         self._failures = 0
         self.renewed = Signal()
         life.subscriptions.on_reopened = self._take_all_as_changed
@@ -44,7 +44,7 @@ class LegacyFollowing:
             self._wishes.changed.clear()
             if self.renewed.is_set():
                 self.renewed.clear()
-                self._asked.clear()
+                self._asked = frozenset()
             pause = await self._ask_all()
             await wait_any(life.clock, pause, self._wishes.changed, self.renewed, life.end_signal)
 
@@ -70,10 +70,10 @@ class LegacyFollowing:
         wished, unanswered = set(self._wishes.uris), False
         for uri in sorted(self._asked - wished):
             await self._ask("resources/unsubscribe", uri)
-            self._asked.discard(uri)
+            self._asked -= {uri}
         for uri in sorted(wished - self._asked):
             if await self._subscribed(uri):
-                self._asked.add(uri)
+                self._asked |= {uri}
             else:
                 unanswered = True
         self._failures = self._failures + 1 if unanswered else 0

@@ -40,7 +40,7 @@ class Wishes:
         self._server = server
         self._telemetry = telemetry
         self._by_uri: dict[str, list[tuple[OnUpdated, OnUnmet | None]]] = {}
-        self._met_before: set[str] = set()
+        self._met_before: frozenset[str] = frozenset()
         self._telling: set[asyncio.Task[Any]] = set()
 
     @property
@@ -64,19 +64,19 @@ class Wishes:
         if on_updated is not None and left:
             self._by_uri[uri] = left
         elif self._by_uri.pop(uri, None) is not None:
-            self._met_before.discard(uri)
+            self._met_before -= {uri}
             if self.unmet.pop(uri, None) is not None:
                 self.turned.set()
             self.changed.set()
 
     def met(self, uris: Iterable[str]) -> bool:
         """The server tells of these from now on; True if it did of any at some time before."""
-        before = False
-        for uri in self._by_uri.keys() & set(uris):
-            before = before or uri in self._met_before
-            self._met_before.add(uri)
-            if self.unmet.pop(uri, None) is not None:
-                self.turned.set()
+        met = self._by_uri.keys() & set(uris)
+        before = not self._met_before.isdisjoint(met)
+        self._met_before |= met
+        for uri in met & self.unmet.keys():
+            del self.unmet[uri]
+            self.turned.set()
         return before
 
     def refused(self, uris: Iterable[str], why: str) -> None:

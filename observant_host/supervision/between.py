@@ -30,7 +30,7 @@ AFTER_INITIALIZE: Final = frozenset(
 """A life that ended a round so has had its one `initialize`: the next round needs a fresh one."""
 
 
-class Next(msgspec.Struct, frozen=True):
+class Next(msgspec.Struct, frozen=True, gc=False):
     """What follows: a round on the same life, or a new life after `delay_s` seconds (None: not
     before a person acts). `may_wake`: a call may begin it sooner; `asked`: a person wants it, so it
     begins also while the server is held. `silent`: the old life is replaced for its silence;

@@ -52,7 +52,7 @@ class LifeSignals:
         self.lists = Signal()
         self.changed_s = 0.0
         self._told_in: TraceContext | None = None
-        self._kinds: set[ListKind] = set()
+        self._kinds: frozenset[ListKind] = frozenset()
         self.late_modern = Signal()
         self.answered = Signal()
         self.spoke = Signal()
@@ -66,7 +66,7 @@ class LifeSignals:
     def list_changed(self, kind: ListKind, told_in: TraceContext | None = None) -> None:
         self.changed_s = self._now_s()
         self._told_in = self._told_in or told_in
-        self._kinds.add(kind)
+        self._kinds |= {kind}
         self.lists.set()
 
     def take_changes(self) -> tuple[TraceContext | None, frozenset[ListKind]]:
@@ -74,7 +74,7 @@ class LifeSignals:
         and of which lists the server said that they changed."""
         self.lists.clear()
         told_in, self._told_in = self._told_in, None
-        kinds, self._kinds = frozenset(self._kinds), set()
+        kinds, self._kinds = self._kinds, frozenset()
         return told_in, kinds
 
     def late_modern_evidence(self) -> None:
