@@ -82,6 +82,7 @@ HOST_KEYS: Final[Mapping[str, bool]] = {
             *("host.imports", "host.collision_policy", "host.rename_grace_s"),
             "host.startup_deadline_s",  # counts from the next start of the host
             *("service.ready_when", "service.drain_delay_s", "service.drain_timeout_s"),
+            "telemetry.log_level",
         ),
         True,
     ),
@@ -95,8 +96,8 @@ HOST_KEYS: Final[Mapping[str, bool]] = {
             *("telemetry.otlp_endpoint", "telemetry.sample_ratio", "telemetry.record"),
             *("telemetry.decisions_max_bytes", "telemetry.decisions_max_days"),
             *("telemetry.traces_max_bytes", "telemetry.traces_max_days"),
-            *("telemetry.log_level", "telemetry.log_format", "telemetry.capture_errors"),
-            *("telemetry.capture_arguments", "telemetry.audit", "tokens", "profiles"),
+            *("telemetry.log_format", "telemetry.capture_errors", "telemetry.capture_arguments"),
+            *("telemetry.audit", "tokens", "profiles"),
         ),
         False,
     ),

@@ -51,6 +51,11 @@ class Loudness:
         configured = core.plan.config.telemetry.log_level
         return LogLevelSet(level=level, until=until, configured=configured)
 
+    def follow(self, core: Core) -> None:
+        """Another configuration is in force. A level that a person set stands until its time."""
+        if self._timer is None and core.telemetry.log is not None:
+            core.telemetry.log.set_level(core.plan.config.telemetry.log_level)
+
     def _revert_later(self, core: Core, for_s: float) -> None:
         if self._timer is not None:
             self._timer.cancel()

@@ -9,7 +9,6 @@ from observant_host.decisions.names import qualified
 from observant_host.errors import InvalidCall
 from observant_host.host.acts import MAX_REASON, Acting, not_kept
 from observant_host.host.captures import Captures
-from observant_host.host.loudness import Loudness
 from observant_host.host.tool_switches import ToolSwitches, check
 from observant_host.supervision.peer_state import iso
 
@@ -28,7 +27,6 @@ class Operating(Acting):
 
     def __init__(self) -> None:
         super().__init__()
-        self._loudness = Loudness()
         self._captures = Captures()
         self._switches: ToolSwitches | None = None
 

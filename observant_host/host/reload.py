@@ -16,6 +16,7 @@ from observant_host.decisions import reload_plan
 from observant_host.decisions.reload_plan import Act, Plan, ServerPlan
 from observant_host.errors import ConfigError, Unavailable
 from observant_host.host.following import Following
+from observant_host.host.loudness import Loudness
 from observant_host.supervision.declared import secrets_of
 from observant_host.telemetry.vocabulary import ConfigLoaded, OperatorAct
 
@@ -61,6 +62,7 @@ class Reloading(Following):
         super().__init__()
         self._source: Source | None = None
         self._one_reload = asyncio.Lock()
+        self._loudness = Loudness()
         self._hash = ""
         self._last_failed = False
         self._files: Mapping[Path, str] = {}
@@ -194,6 +196,7 @@ class Reloading(Following):
         }
         self.config = reload_plan.in_force(self.config, new)
         core.configure(self.config)
+        self._loudness.follow(core)
         wanted = {server.name: server for server in new.servers}
         for server in plan.servers:
             self._act_on(core, server, wanted.get(server.name))

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from observant_host.errors import InvalidCall, Unavailable
@@ -131,6 +132,28 @@ async def test_a_log_level_reverts_by_itself_and_both_are_recorded() -> None:
         ("log-level", "", "ann"),
         ("log-level", "", "host"),
     ]
+
+
+async def test_a_log_level_of_the_file_holds_at_once_but_not_before_one_that_a_person_set() -> None:
+    telemetry, _ = setup.capturing()
+    log = telemetry.log = Log()
+    host, _ = quick_host(telemetry=telemetry)
+
+    async def reloaded(level: str) -> tuple[str, ...]:
+        said = msgspec.structs.replace(host.config.telemetry, log_level=level)
+        done = await host.reload(msgspec.structs.replace(host.config, telemetry=said))
+        return tuple(change.key for change in done.plan.host)
+
+    async with host:
+        assert await reloaded("debug") == ("telemetry.log_level",)
+        assert log.levels == ["debug"]
+        assert host.set_log_level("error", for_s=600).configured == "debug"
+        await reloaded("warning")
+        assert log.levels == ["debug", "error"]
+        host.set_log_level("error", for_s=0.05)
+        await eventually(lambda: len(log.levels) == 4)
+        await reloaded("info")
+    assert log.levels == ["debug", "error", "error", "warning", "info"]
 
 
 async def test_one_tool_is_off_for_a_time_and_the_others_go_on(tmp_path: Path) -> None:
