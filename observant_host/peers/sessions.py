@@ -2,7 +2,8 @@
 
 A refused request was never executed, so it may be sent again once a new session stands. Calls that
 come meanwhile wait for the same renewal, each no longer than its own time. A renewal that fails,
-or that nobody allows any more, is the end of the life: the next one asks by server/discover first.
+that nobody allows any more, or whose session is refused at once is the end of the life: the next
+one asks by server/discover first.
 
 Source: MCP 2025-11-25 basic/transports › Session Management.
 """
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_SENDS: Final = 8
 """Of one request: a call that is still refused after so many sessions is better told so."""
+USELESS: Final = "its session was lost, and the new one was refused before it served anybody"
 
 
 class Sessions:
@@ -60,8 +62,10 @@ class Sessions:
             try:
                 return await self._asked(number, errand, params)
             except SessionGone as gone:
-                useless = self._served < number and not self._asking[number]
-                if sends == MAX_SENDS or (sends > 1 and useless):
+                if sends > 1 and self._served < number and not self._asking[number]:
+                    self._life.listener.broken(Reason.HTTP_UNAVAILABLE, USELESS)
+                    raise
+                if sends == MAX_SENDS:
                     raise
                 await self._again(number, errand, gone)
                 errand.attempt += 1

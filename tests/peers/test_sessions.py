@@ -80,7 +80,7 @@ async def test_a_refusal_that_comes_after_the_renewal_needs_no_second_one() -> N
     await asyncio.gather(slow, quick)
 
 
-async def test_a_call_that_is_refused_again_is_not_sent_a_third_time() -> None:
+async def test_a_call_that_is_refused_again_is_not_sent_a_third_time_and_ends_the_life() -> None:
     desk = await WebDesk().legacy()
     (waiting,) = await lost(desk)
     desk.result(only(desk, "initialize")[0], initialized())
@@ -90,6 +90,7 @@ async def test_a_call_that_is_refused_again_is_not_sent_a_third_time() -> None:
         await waiting
     assert failed.value.delivery == "not_sent"
     assert len(only(desk, "tools/call")) == 2
+    assert [reason for reason, _ in desk.listener.breaks] == [Reason.HTTP_UNAVAILABLE]
 
 
 async def test_calls_that_outnumber_what_a_session_serves_go_on_in_the_next_ones() -> None:
@@ -140,6 +141,7 @@ async def test_a_call_that_every_session_refuses_ends_however_well_others_fare()
     with pytest.raises(Unavailable, match="no longer knows this session"):
         await waiting
     assert len(only(desk, "initialize")) == MAX_SENDS - 1
+    assert desk.listener.breaks == []
 
 
 async def test_without_an_allowance_nothing_is_renewed_and_the_life_is_over() -> None:
