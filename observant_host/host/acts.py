@@ -18,6 +18,7 @@ from observant_host.decisions.acts import (
     time_problem,
 )
 from observant_host.decisions.permission import DEFAULT_ALLOWANCE
+from observant_host.decisions.words import counted
 from observant_host.errors import HostError, InvalidCall
 from observant_host.host.history import explain, incidents, purge_record
 from observant_host.host.reload import Reloading
@@ -235,7 +236,7 @@ class Acting(Reloading):
                     peer=server or "",
                     principal=principal,
                     reason=reason,
-                    detail=f"{gone.spans} spans{older} were deleted from the record",
+                    detail=f"{counted(gone.spans, 'span')}{older} deleted from the record",
                 )
             )
         return gone

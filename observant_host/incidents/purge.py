@@ -21,10 +21,13 @@ from observant_host.incidents.answer import INDEX_NAME
 from observant_host.incidents.otlp import spans_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from observant_host.incidents.otlp import RecordedSpan
+
+    Cut = Callable[[bytes], "Left | None"]
+    """What is left of a line; None where it cannot be read."""
 
 _PEER: Final = "observant_host.peer.name"
 
@@ -57,18 +60,24 @@ class Purged(msgspec.Struct):
 
 def purge(state_dir: Path, wanted: Wanted, *, dry_run: bool = False) -> Purged:
     """Delete from both streams of this folder, and its index. Raises OSError (a full disk)."""
+    gone = cut_files(files.find([state_dir], []), lambda line: _left(line, wanted), dry_run=dry_run)
+    if not dry_run:
+        index.forget(state_dir, INDEX_NAME)
+    return gone
+
+
+def cut_files(found: Iterable[files.Found], cut: Cut, *, dry_run: bool) -> Purged:
+    """Delete from these files what `cut` leaves nothing of. Raises OSError."""
     gone = Purged()
-    for found in files.find([state_dir], []):
+    for one in found:
         try:
-            with _ours(found.path) as raw:
+            with _ours(one.path) as raw:
                 if raw is None:
                     gone.held += 1
                 else:
-                    _purge_file(raw, found, wanted, gone, dry_run=dry_run)
+                    _purge_file(raw, one, cut, gone, dry_run=dry_run)
         except FileNotFoundError:
             continue  # it was compressed or forgotten meanwhile
-    if not dry_run:
-        index.forget(state_dir, INDEX_NAME)
     return gone
 
 
@@ -85,10 +94,10 @@ def _ours(path: Path) -> Iterator[IO[bytes] | None]:
 
 
 def _purge_file(
-    raw: IO[bytes], found: files.Found, wanted: Wanted, gone: Purged, *, dry_run: bool
+    raw: IO[bytes], found: files.Found, cut: Cut, gone: Purged, *, dry_run: bool
 ) -> None:
     """Two passes, so that a file which keeps everything is not touched at all."""
-    kept, spans, unreadable = _counted(raw, found, wanted)
+    kept, spans, unreadable = _counted(raw, found, cut)
     if not spans and not unreadable:
         return
     gone.spans += spans
@@ -96,17 +105,17 @@ def _purge_file(
     gone.files += 1
     left = 0
     if not dry_run:
-        left = _rewritten(raw, found, wanted) if kept else 0
+        left = _rewritten(raw, found, cut) if kept else 0
         found.path.unlink()
     gone.freed_bytes += found.size - left
 
 
-def _counted(raw: IO[bytes], found: files.Found, wanted: Wanted) -> tuple[int, int, int]:
+def _counted(raw: IO[bytes], found: files.Found, cut: Cut) -> tuple[int, int, int]:
     """(lines of which something stays, spans that go, lines that cannot be read)"""
     kept = spans = unreadable = 0
     try:
         for line in _text(raw, found):
-            left = _left(line, wanted)
+            left = cut(line)
             if left is None:
                 unreadable += 1
             else:
@@ -117,7 +126,7 @@ def _counted(raw: IO[bytes], found: files.Found, wanted: Wanted) -> tuple[int, i
     return kept, spans, unreadable
 
 
-def _rewritten(raw: IO[bytes], found: files.Found, wanted: Wanted) -> int:
+def _rewritten(raw: IO[bytes], found: files.Found, cut: Cut) -> int:
     """The bytes of the new file, complete and on disk beside the old one."""
     target = _next_name(found.path)
     temporary = target.with_name(target.name + ".tmp")
@@ -125,7 +134,7 @@ def _rewritten(raw: IO[bytes], found: files.Found, wanted: Wanted) -> int:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as plain:
-            _copy(raw, found, wanted, plain)
+            _copy(raw, found, cut, plain)
             plain.flush()
             os.fsync(plain.fileno())
             size = plain.tell()
@@ -137,11 +146,11 @@ def _rewritten(raw: IO[bytes], found: files.Found, wanted: Wanted) -> int:
     return size
 
 
-def _copy(raw: IO[bytes], found: files.Found, wanted: Wanted, plain: IO[bytes]) -> None:
+def _copy(raw: IO[bytes], found: files.Found, cut: Cut, plain: IO[bytes]) -> None:
     out: Any = gzip.GzipFile("", "wb", 6, plain) if found.zipped else plain
     try:
         for line in _text(raw, found):
-            if (left := _left(line, wanted)) is not None:
+            if (left := cut(line)) is not None:
                 out.write(left.data)
     except EOFError:
         pass  # cut off: what was left of it is copied
@@ -157,26 +166,26 @@ def _text(raw: IO[bytes], found: files.Found) -> Iterator[bytes]:
         yield line.data
 
 
-class _Left(msgspec.Struct, frozen=True):
+class Left(msgspec.Struct, frozen=True):
     """What is left of a line, and how many spans go from it."""
 
     data: bytes
     gone: int = 0
 
 
-def _left(line: bytes, wanted: Wanted) -> _Left | None:
+def _left(line: bytes, wanted: Wanted) -> Left | None:
     """None where the line cannot be read."""
     if not line.endswith(b"\n"):
         return None
     if wanted.server is not None and wanted.server.encode() not in line:
-        return _Left(line)
+        return Left(line)
     spans = spans_or_none(line)
     if spans is None:
         return None
     going = list(map(wanted.has, spans))
     if not any(going):
-        return _Left(line)
-    return _Left(b"" if all(going) else _without(line, going), sum(going))
+        return Left(line)
+    return Left(b"" if all(going) else _without(line, going), sum(going))
 
 
 def _without(line: bytes, going: list[bool]) -> bytes:

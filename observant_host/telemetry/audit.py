@@ -65,6 +65,7 @@ class Audit:
         self._masker = masker
         self._lost = lost
         self._told_lost = 0
+        self._rotating = False
         files = StreamFiles(
             state_dir / FOLDER,
             max_bytes=settings.decisions_max_bytes,
@@ -100,6 +101,10 @@ class Audit:
             case _:
                 return
 
+    def rotate(self) -> None:
+        """With the next flush, finish the file that is being written: others may change it."""
+        self._rotating = True
+
     async def flush(self) -> None:
         await self._thread.flush()
 
@@ -119,6 +124,9 @@ class Audit:
             self._keep(line)
         wait = self._stream.write()
         self._tell_lost()
+        if self._rotating:
+            self._rotating = False
+            self._stream.files.close()
         return wait
 
     def _keep(self, line: _Line) -> None:

@@ -189,7 +189,8 @@ class Telemetry:
             await one.flush()
 
     async def rotate_record(self) -> None:
-        """Finish the files of the record that are being written; the next fact begins others."""
+        """Finish the files of record and audit that are being written; the next fact begins
+        others."""
         if self._rotate is not None:
             self._rotate()
         await self.flush()

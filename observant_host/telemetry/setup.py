@@ -170,13 +170,18 @@ class _Parts:
             metrics=metrics,
             closing=[one for one in closing if one is not None],
             losses=self._losses,
-            rotate=self._recorder.rotate if self._recorder is not None else None,
+            rotate=self._rotate,
             flight=flight,
             audit=self._audit,
             down=lambda: self._down(guards),
             log_tail=lambda: tuple(self._lines.tail) if self._lines is not None else (),
             log=self._logs,
         )
+
+    def _rotate(self) -> None:
+        for one in (self._recorder, self._audit):
+            if one is not None:
+                one.rotate()
 
     def _losses(self) -> dict[str, int]:
         lost = dict(self._recorder.lost) if self._recorder is not None else {}

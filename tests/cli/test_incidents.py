@@ -129,6 +129,29 @@ def test_where_no_host_runs_the_record_is_read_and_purged_here(
     assert {one["server"] for one in left} == {"archive", "mail", "tickets", "wiki"}
 
 
+def test_a_purge_tells_what_it_leaves_and_takes_from_the_audit_only_when_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "observant-host.toml"
+    config.write_text(f'version = 1\n[host]\nstate_dir = "{tmp_path}"\n')
+    for name in ("audit/1.jsonl", "capture/a-1.jsonl", "crash-1.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('{"time": "2026-01-01T00:00:00Z", "server": "a"}\n')
+    purge = ["record", "purge", "--server", "a", "--yes", "--config", str(config)]
+    assert run(purge) == 0
+    said = capsys.readouterr()
+    assert said.out == "0 spans in 0 files deleted, 0.0 MB\n"
+    left = f"left as they are in {tmp_path}: audit (--audit deletes from it): 1 file, captures: 1 f"
+    assert left in said.err.replace("\n", " ")
+    assert run([*purge, "--audit", "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["audit"]["lines"] == 1
+    assert run([*purge, "--audit"]) == 0
+    said = capsys.readouterr()
+    assert "of the audit 1 line in 1 file deleted, 0.0 MB" in said.out
+    assert "audit" not in said.err
+    assert not list((tmp_path / "audit").iterdir())
+
+
 def test_a_purge_that_says_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["record", "purge"]) == 2
     assert "say --before, --server, or both" in capsys.readouterr().err

@@ -13,9 +13,15 @@ from observant_host.config import TelemetrySettings
 from observant_host.incidents.answer import INDEX_NAME, Question, Sources, incidents
 from observant_host.incidents.otlp import spans_of_line
 from observant_host.incidents.purge import Purged, Wanted, purge
+from observant_host.incidents.purge_audit import beside, purge_audit
 from observant_host.incidents.record import read_timeline
 from observant_host.telemetry import setup
-from observant_host.telemetry.vocabulary import HostLifecycle, OperatorAct, Request
+from observant_host.telemetry.vocabulary import (
+    HostLifecycle,
+    NorthboundRequest,
+    OperatorAct,
+    Request,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,3 +160,60 @@ async def test_the_index_forgets_with_the_record(tmp_path: Path) -> None:
 def test_everything_is_never_meant_by_saying_nothing() -> None:
     with pytest.raises(ValueError, match="before when"):
         Wanted()
+
+
+def audit_line(server: str, time: str, **more: object) -> bytes:
+    told = {"time": time, "principal": "ada", "server": server, "duration_ms": 2000.0, **more}
+    return json.dumps(told).encode() + b"\n"
+
+
+def audit_in(folder: Path, *lines: bytes) -> Path:
+    path = folder / "audit" / "20260101T000000.000000000Z-7.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def test_the_audit_stays_whatever_is_deleted_from_the_record(tmp_path: Path) -> None:
+    path = audit_in(tmp_path, audit_line("a", "2026-01-01T00:00:00+00:00"))
+    before = path.read_bytes()
+    purge(tmp_path, Wanted(server="a"))
+    assert path.read_bytes() == before
+    assert beside(tmp_path) == {"audit": 1}
+
+
+def test_lines_of_one_server_go_from_the_audit_by_the_moment_at_which_their_calls_ended(
+    tmp_path: Path,
+) -> None:
+    old, new = "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:09+00:00"
+    kept = (audit_line("b", old), audit_line("a", new), audit_line("", old))
+    path = audit_in(tmp_path, audit_line("a", old), *kept, b"{torn")
+    moment = 1_767_225_603_000_000_000  # a second after the first call ended
+    asked = Wanted(server="a", before_ns=moment)
+    assert purge_audit(tmp_path, asked, dry_run=True).spans == 1
+    assert path.read_bytes().count(b"\n") == 4
+    gone = purge_audit(tmp_path, asked)
+    assert (gone.spans, gone.unreadable, gone.files, gone.held) == (1, 1, 1, 0)
+    (left,) = (tmp_path / "audit").iterdir()
+    assert left.read_bytes() == b"".join(kept)
+    assert stat.S_IMODE(left.stat().st_mode) == 0o600
+    assert purge_audit(tmp_path, Wanted(before_ns=moment - 2 * 10**9)) == Purged()
+    assert purge_audit(tmp_path, Wanted(before_ns=moment)).spans == 2
+    assert purge_audit(tmp_path / "none", asked) == Purged()
+
+
+async def test_a_running_host_lets_go_of_its_audit_when_its_record_is_purged(
+    tmp_path: Path,
+) -> None:
+    told = setup.build(TelemetrySettings(audit="metadata"), state_dir=tmp_path, record=True)
+    request = NorthboundRequest(method="tools/call", principal="ada", target="x")
+    told.count(request)
+    await told.flush()
+    assert purge_audit(tmp_path, Wanted(server="")) == Purged(held=1)
+    await told.rotate_record()
+    told.count(request)
+    await told.flush()
+    gone = purge_audit(tmp_path, Wanted(server=""))
+    assert (gone.spans, gone.held) == (1, 1)
+    await told.close()
+    assert purge_audit(tmp_path, Wanted(server="")).spans == 1
