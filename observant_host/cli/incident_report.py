@@ -52,6 +52,22 @@ def title(incident: Json) -> str:
     return f"{what}: {incident['class']} ({incident['confidence']} confidence)"
 
 
+def as_allowed(incident: Json) -> bool:
+    """Whether an old server is spoken to in its revision from the first on, as a person allowed:
+    on the record, and nobody's fault."""
+    first = incident["kind"] == "downgrade" and incident["from"] == "unknown"
+    return first and incident["class"] == "allowance" and bool(incident["expected"])
+
+
+def allowed_line(incidents: Sequence[Json]) -> str:
+    """All of those in one sentence."""
+    each = ", ".join(f"{one['server']} ({one['version']}, {_when(one)})" for one in incidents)
+    return (
+        f"Nothing went wrong with {counted(len(incidents), 'old server')} spoken to as allowed: "
+        f"{each}. `observant-host incidents --server NAME` tells all about one."
+    )
+
+
 def lines(incident: Json) -> Iterator[Line]:
     """Everything about one incident."""
     yield "when", _when(incident)
@@ -113,7 +129,7 @@ def _times(incident: Json) -> str:
     elif incident["end"] is not None:
         parts.append(f"ended as {incident['ended_as']}")
     else:
-        parts.append("not well yet")
+        parts.append("goes on, as allowed" if as_allowed(incident) else "not well yet")
     return ", ".join(parts)
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from observant_host.cli.incident_report import head, lines, markdown, title
+from observant_host.cli.incident_report import (
+    allowed_line,
+    as_allowed,
+    head,
+    lines,
+    markdown,
+    title,
+)
 from observant_host.cli.moments import before
 from observant_host.cli.options import command, config_option, json_option, pass_screen
 from observant_host.cli.session import Session, run_async
@@ -94,7 +101,7 @@ def incidents(
     _there("--from", files)
     sources = Sources(state_dirs=state_dirs, files=files, tempo=tempo)
     raw = run_async(_asked(Session(screen, config), sources, question))
-    tell(screen, raw, form="json" if as_json else form)
+    tell(screen, raw, form="json" if as_json else form, whole=server is not None)
 
 
 def _there(option: str, places: tuple[Path, ...]) -> None:
@@ -128,18 +135,24 @@ def _read(sources: Sources, question: Question) -> bytes:
     return msgspec.json.encode(answer.incidents(placed, question))
 
 
-def tell(screen: Screen, raw: bytes, *, form: str) -> None:
-    """The document as it is asked for."""
+def tell(screen: Screen, raw: bytes, *, form: str, whole: bool) -> None:
+    """The document as it is asked for. Unless it is to be told `whole`, a person is told what went
+    as it was allowed in one sentence: it would hide the rest."""
     document: dict[str, Any] = msgspec.json.decode(raw)
     if form == "json":
         screen.json(msgspec.Raw(raw))
     elif form == "markdown":
         screen.answer(markdown(document).rstrip())
     else:
-        screen.prose(head(document), style="bold")
-        for incident in document["incidents"]:
+        allowed = [one for one in document["incidents"] if as_allowed(one) and not whole]
+        told = [one for one in document["incidents"] if one not in allowed]
+        screen.prose(head({**document, "incidents": told}), style="bold")
+        for incident in told:
             screen.answer()
             screen.prose(title(incident), style=STYLES[incident["confidence"]])
             screen.prose(f"  {'id':<{LABEL}}{incident['id']}")
             for label, text in lines(incident):
                 screen.prose(f"  {label:<{LABEL}}{text}", hanging=LABEL + 2)
+        if allowed:
+            screen.answer()
+            screen.prose(allowed_line(allowed))

@@ -134,7 +134,9 @@ class Tempo:
                 said = error.read(200).decode(errors="replace").strip()
             raise HostError(f"{self._url} answered HTTP {error.code}: {said}") from None
         except (OSError, ValueError) as error:
-            raise HostError(f"{self._url} cannot be asked: {error}") from None
+            why = getattr(error, "reason", None) or error
+            why = getattr(why, "strerror", None) or why
+            raise HostError(f"--tempo {self._url} cannot be asked: {why}") from None
         if len(body) > ANSWER_BYTES:
             self.cut = True
             return None

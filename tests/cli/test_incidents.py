@@ -64,6 +64,21 @@ def test_a_running_host_is_asked_for_its_incidents(
     assert "archive" not in text
 
 
+def test_an_old_server_that_is_spoken_to_as_allowed_is_told_in_one_sentence(
+    host: Serving, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = ("--config", str(host.stage.config))
+    assert run(["incidents", *config]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "of archive" not in text
+    assert "Nothing went wrong with 1 old server spoken to as allowed: archive (20" in text
+    assert "`observant-host incidents --server NAME` tells all about one" in text
+    assert run(["incidents", "--server", "archive", *config]) == 0
+    text = capsys.readouterr().out
+    assert "DOWNGRADE of archive: allowance" in text
+    assert "goes on, as allowed" in text
+
+
 def test_a_running_host_purges_its_record_and_records_that(
     host: Serving, capsys: pytest.CaptureFixture[str]
 ) -> None:
