@@ -89,7 +89,7 @@ def _unknown(name: str, kind: EntryKind, close: Sequence[str], catalogue: Catalo
     else:
         said += f'; "observant-host {_COMMANDS[kind]}" shows what there is'
     if kind == "resource":
-        said += "; a resource that is not listed can be read with server="
+        said += "; what no server lists is read by naming its server (server=, --server)"
     missing = ", ".join(f"{m.server} ({m.state})" for m in catalogue.missing)
     return f"{said}. Not listed in this run: {missing}" if missing else said
 

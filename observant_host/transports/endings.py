@@ -110,10 +110,12 @@ def _why(
 
 
 def _not_found(program: str, cwd: str | None, environment: Mapping[str, str], reason: str) -> str:
+    found = Path(cwd or ".", program).exists()
+    if " " in program and not found:
+        return f'{reason}; "command" is one program, put what follows it into "args"'
     if "/" in program:
-        found = Path(cwd or ".", program).exists()
         if found:
             return f"{reason}; the file is there, but the interpreter in its first line is not"
         return f'{reason}; there is no such file, mend "command"'
-    folders = ", ".join(os.get_exec_path(environment))
+    folders = ", ".join(dict.fromkeys(os.get_exec_path(environment)))
     return f"{reason}; not found on PATH (looked in {folders}); install it, or give its full path"

@@ -87,6 +87,8 @@ async def test_a_child_inherits_no_descriptor_of_the_host(subject: StdioSubject)
         (("no-such-program-anywhere", "--key", "s3cr3t"), None, "looked in /opt/one, /opt/two"),
         (("no-such-program-anywhere",), None, "No such file or directory"),
         (("/no/such/program",), None, "there is no such file"),
+        (("npx -y @scope/server",), None, 'put what follows it into "args"'),
+        (("npx -y server",), None, 'put what follows it into "args"'),
         (("{tmp}/plain.txt",), None, "Permission denied; make it executable"),
         (("{tmp}/no_shebang",), None, "Exec format error; it lacks a #! line"),
         (("{tmp}/bad_shebang",), None, "the interpreter in its first line is not"),
