@@ -192,6 +192,18 @@ async def test_a_servers_page_has_layers_evidence_figures_decisions_and_tools(
         assert part in page.text
 
 
+async def test_a_server_that_a_person_switched_off_has_no_layers_in_red(stage: Stage) -> None:
+    async def standing(path: str) -> int:
+        page = await stage.page(path)
+        return sum(have.get("class") == "layers standing" for _, have in page.elements)
+
+    await stage.host.act("good", "disable", reason="moving it")
+    assert await standing("/console/servers") == 1
+    assert await standing("/console/servers/good") == 1
+    await stage.host.act("good", "enable")
+    assert await standing("/console/servers/good") == 0
+
+
 async def test_calls_that_ended_are_listed_with_outcome_duration_and_trace(stage: Stage) -> None:
     result = await stage.host.call_tool("good/echo", {"text": "x"}, principal="ann")
     page = await stage.page("/console/calls")
