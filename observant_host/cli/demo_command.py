@@ -64,7 +64,10 @@ def demo(screen: Screen, *, once: bool, folder: Path | None, listen: str) -> int
             SERVERS / "http_server.py", "ferries", token=stage.token, log=stage.log("ferries")
         ) as url:
             configure(stage, today=today, listen=listen, ferries_url=url)
-            return run_async(_play(screen, stage, once=once))
+            code = run_async(_play(screen, stage, once=once))
+    if folder is None:
+        screen.say("its folder, record included, is removed; --dir ./demo keeps one to look into")
+    return code
 
 
 @contextmanager

@@ -6,13 +6,19 @@ import socket
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
+from observant_host.cli import demo_command
+from observant_host.cli.main import run
 from observant_host.demo.servers import http_server
 from observant_host.demo.story import Story, excerpt
 from observant_host.demo.telling import PlainTeller
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_demo_once_shows_everything_and_ends_with_0(tmp_path) -> None:
@@ -130,3 +136,16 @@ def test_the_excerpt_leaves_out_what_did_not_happen() -> None:
         "process_open_fds 3.0\n"
     )
     assert excerpt(metrics) == ['observant_host_peer_era{era="modern",peer="a"} 1.0']
+
+
+def test_a_demo_without_a_folder_says_that_what_it_named_is_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    async def nothing(*_: object, **__: object) -> int:
+        return 0
+
+    monkeypatch.setattr(demo_command, "_play", nothing)
+    assert run(["demo", "--once"]) == 0
+    assert "--dir ./demo keeps one" in capsys.readouterr().err
+    assert run(["demo", "--once", "--dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == ""
