@@ -24,7 +24,7 @@ from observant_host.routing.structured import structured_problem
 from observant_host.telemetry.vocabulary import RoutedCall, StructuredContentProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from msgspec import Raw
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 READS: Final = frozenset({"prompts/get", "resources/read", "completion/complete"})
 """Methods that change nothing, so that doing them twice is harmless."""
 
+ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+"""Source: OpenTelemetry semantic conventions for generative AI, spans › Execute tool (opt-in)."""
 MAX_NAME_TOLD: Final = 256
 """Characters of a called name in telemetry: a wrong name can be anything."""
 
@@ -185,6 +187,8 @@ class Routed(Witness):
                 self.context = operation.context
                 if (audit := telemetry.audit) is not None:
                     audit.hold(operation.context, self._params)
+                if (shown := telemetry.arguments) is not None:
+                    self._show_arguments(operation, shown)
                 try:
                     if isinstance(target, CallError):
                         raise target
@@ -223,6 +227,11 @@ class Routed(Witness):
         finally:
             of.calls.ended(self)
             self._over()
+
+    def _show_arguments(self, operation: Operation, shown: Callable[[object], str]) -> None:
+        if self._asked.method == "tools/call" and isinstance(self._target, Target):
+            given = self._params.get("arguments", NOTHING)
+            operation.event("arguments", **{ARGUMENTS: shown(given)})
 
     def _cancelled(self, operation: Operation) -> None:
         """Raises CallCancelled where it was not its caller who cancelled it."""

@@ -60,7 +60,8 @@ class Telemetry:
     losses: spans lost since the start by stream ("decisions", "traces", "otlp"). flight: the last
     decisions in memory, where they are kept. down: the sinks that take nothing now, and why ("" for
     what is not known). log_tail: the last lines that went to stderr.
-    log: whose level may change, where lines are written at all.
+    log: whose level may change, where lines are written at all. arguments: how those of a tool call
+    are kept in its span, where that is wished.
     """
 
     operation: partial[Operation]
@@ -83,6 +84,7 @@ class Telemetry:
         flight: FlightRecorder | None = None,
         down: Callable[[], Mapping[str, str]] = dict,
         audit: Audit | None = None,
+        arguments: Callable[[object], str] | None = None,
         log_tail: Callable[[], Sequence[str]] = tuple,
         log: Leveled | None = None,
     ) -> None:
@@ -93,6 +95,7 @@ class Telemetry:
         self.flight = flight
         self.down = down
         self.audit = audit
+        self.arguments = arguments
         self.log_tail = log_tail
         self.log = log
         self._rotate = rotate
@@ -228,7 +231,8 @@ class Telemetry:
                 (ended if choosy else always).append(way)
             elif wanted and not choosy:
                 return None
-        return None if self.audit is not None else Told(tuple(always), (*ended, *always))
+        one_by_one = self.audit is not None or self.arguments is not None
+        return None if one_by_one else Told(tuple(always), (*ended, *always))
 
     # For Operation: `start` gives identity, `embedding` says what is around, `ways` where it goes.
 

@@ -8,6 +8,8 @@ import platform
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+import msgspec
+
 from observant_host.telemetry.facade import Telemetry
 from observant_host.telemetry.finished import pair_of
 from observant_host.telemetry.ids import OwnIds
@@ -114,6 +116,14 @@ class _Parts:
 
         self._audit = Audit(state_dir, settings=self._settings, masker=self._masker, lost=lost)
 
+    def _arguments(self) -> Callable[[object], str] | None:
+        if not self._settings.capture_arguments:
+            return None
+        from observant_host.telemetry.audit import shown_arguments
+
+        masker = self._masker
+        return lambda given: msgspec.json.encode(shown_arguments(given, masker)).decode()
+
     def _encoder(self) -> OtlpJson:
         from observant_host.telemetry.otlp_json import OtlpJson
 
@@ -173,6 +183,7 @@ class _Parts:
             rotate=self._rotate,
             flight=flight,
             audit=self._audit,
+            arguments=self._arguments(),
             down=lambda: self._down(guards),
             log_tail=lambda: tuple(self._lines.tail) if self._lines is not None else (),
             log=self._logs,

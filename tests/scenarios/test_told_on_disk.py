@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from observant_host import Host, StdioServer, errors
+from observant_host.config import HostConfig, TelemetrySettings
 from observant_host.incidents.record import read_decisions, read_timeline, read_trace
 from tests.support.hosts import NEVER_AGAIN, QUICK, add
 from tests.support.peers import scripted
@@ -48,6 +49,29 @@ async def test_a_call_is_one_trace_of_two_spans_and_no_log_line(
     lines = [line for line in caplog.messages if "'call_failed'" in line]
     assert len(lines) == 6  # five, and one that counts the others
     assert "suppressed=3" in lines[-1]
+
+
+@pytest.mark.parametrize("wished", [True, False])
+async def test_arguments_are_in_the_span_of_a_call_where_that_is_wished_and_in_no_log_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, wished: bool
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    config = HostConfig(telemetry=TelemetrySettings(capture_arguments=wished))
+    host = Host(state_dir=tmp_path, record=True, config=config)
+    add(host, "s", {"tools": "echo,rpc_error"})
+    async with host:
+        for _ in range(3):
+            await host.call_tool("echo", {"text": "the tides", "api_key": "4711"})
+        with pytest.raises(errors.RpcError):
+            await host.call_tool("rpc_error", {"text": "the tides"})
+        with pytest.raises(errors.InvalidCall):
+            await host.call_tool("nobody", {"text": "the tides"})
+    kept = [line for path in (tmp_path / "traces").iterdir() for line in path.open()]
+    told = r'{"stringValue":"{\"text\":\"the tides\",\"api_key\":\"***\"}"}'
+    assert sum(line.count(told) for line in kept) == (3 if wished else 0)
+    assert sum(line.count("the tides") for line in kept) == (4 if wished else 0)
+    assert "the tides" not in caplog.text
+    assert "4711" not in "".join(kept)
 
 
 async def test_a_refused_downgrade_is_a_tree_a_link_to_the_decision_before_and_one_line_each(
