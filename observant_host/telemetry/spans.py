@@ -16,6 +16,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFl
 from opentelemetry.trace.status import Status, StatusCode
 
 from observant_host.telemetry.finished import dequeued
+from observant_host.telemetry.foresight import Foresight
 from observant_host.telemetry.ids import OwnIds
 from observant_host.telemetry.propagation import TraceContext
 from observant_host.telemetry.rules import (
@@ -47,7 +48,10 @@ KINDS: Final = {
     "client": SpanKind.CLIENT,
     "server": SpanKind.SERVER,
 }
+_KIND_OF: Final = {kind: KINDS[rule.kind] for kind, rule in RULES.items()}
 _ROOT: Final = Context()
+_SPAN_KEY: Final = next(iter(trace.set_span_in_context(trace.INVALID_SPAN, _ROOT)))
+"""Where a context has its span, by `set_span_in_context`, which copies all else that there is."""
 _ERROR: Final = Status(StatusCode.ERROR)
 _ITS_ID: Final = COMMON["request_id"]
 _DEADLINE: Final = dict(keys_of(Request))["deadline_ms"]
@@ -90,7 +94,8 @@ class SpanSink:
         self._tracer = trace.get_tracer("observant_host", version, tracer_provider=provider)
         self._cleaner = cleaner
         self._clean = cleaner.text
-        self._own = fallback or OwnIds()
+        self._own = own = fallback or OwnIds()
+        self._foresight = Foresight(own)
         self._shapes = Shapes(self._shape, cleaner)
         self._without_until_ns = 0
 
@@ -106,26 +111,36 @@ class SpanSink:
             and kind not in KEPT
         ):
             return self._own.start(fact, parent, links, start_ns)
+        tracer: Any = self._tracer
+        foresight = self._foresight
         try:
-            span = self._tracer.start_span(
+            if parent is None and foresight.ready:
+                tracer = foresight.root(tracer)
+                if type(tracer) is TraceContext:
+                    return tracer, None
+            span = tracer.start_span(
                 span_name(fact),
                 _ROOT if parent is None else self._context_of(parent),
-                KINDS[RULES[kind].kind],
+                _KIND_OF[kind],
                 links=[link_of(link) for link in links] if links else None,
                 start_time=start_ns,
                 record_exception=False,
                 set_status_on_exception=False,
             )
-            given = span.get_span_context()
+            trace_id, span_id, _, flags, state, valid = span.get_span_context()
         except Exception:  # noqa: BLE001 - somebody else's provider must not break a call of ours
             return self._own.start(fact, parent, links, start_ns)
-        if not given.is_valid or (parent is not None and given.span_id == parent.span_id):
-            if not given.is_valid:
+        if not valid or (parent is not None and span_id == parent.span_id):
+            if not valid:
                 self._without_until_ns = start_ns + LOOK_EVERY_NS
+                foresight.ready = False
             return self._own.start(fact, parent, links, start_ns)
-        if type(span) is NonRecordingSpan:
-            return _seen(self._own, given), None
-        return _seen(span, given), span
+        if parent is None and getattr(self._tracer, "sampler", None) is not foresight.sampler:
+            foresight.look(self._tracer)
+        origin = self._own if type(span) is NonRecordingSpan else span
+        told = "" if state is trace.DEFAULT_TRACE_STATE else state.to_header()
+        context = TraceContext(trace_id, span_id, bool(flags & TraceFlags.SAMPLED), told, origin)
+        return context, None if origin is self._own else span
 
     def ambient(self) -> TraceContext | None:
         if not get_current():
@@ -205,7 +220,7 @@ class SpanSink:
         origin: Any = parent.origin
         if origin is None or origin is self._own:
             origin = NonRecordingSpan(span_context(parent))
-        return trace.set_span_in_context(origin, _ROOT)
+        return Context({_SPAN_KEY: origin})
 
 
 def cleaned(
