@@ -91,9 +91,17 @@ class ServerCredentials:
         self._issuer = issuer
         self._masker = masker
         self._checked: Mapping[str, str] | None = None
+        self._issued: Mapping[str, str] | None = None
 
     async def headers(self) -> Mapping[str, str]:
         return await self._headers(now=False)
+
+    def present(self, now: float) -> Mapping[str, str] | None:
+        if now >= self._files.fresh_until:
+            return None
+        if self._issuer is not None and self._issuer.present(now) is not self._issued:
+            return None
+        return self._checked
 
     async def rejected(self, used: Mapping[str, str]) -> bool:
         if self._issuer is not None:
@@ -108,11 +116,13 @@ class ServerCredentials:
         headers = {**self._static, **read, **issued} if read or issued else self._static
         if headers != self._checked:
             self._check(headers)
+        self._issued = issued
         return self._checked or {}
 
     def _check(self, headers: Mapping[str, str]) -> None:
         problem = problem_of(headers)
         if problem is not None:
+            self._checked = None
             raise TransportError(f"servers.{self._name}.headers {self._masker.text(problem)}")
         self._checked = dict(headers)
 
@@ -141,6 +151,10 @@ class Issuer:
         if self._headers is None:
             raise TransportError(self._problem or f"servers.{self._name}.headers_command failed")
         return self._headers
+
+    def present(self, now: float) -> Mapping[str, str] | None:
+        """What is kept, and has not expired."""
+        return self._headers if now < self._until else None
 
     async def rejected(self, used: Mapping[str, str]) -> None:
         """Have others, unless `used` are old ones already, or a refusal has just asked for some.

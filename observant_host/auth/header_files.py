@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,20 +21,23 @@ MAX_FILE_BYTES: Final = 64 * 1024
 
 
 class HeaderFiles:
-    """`parts` of each header: literal text and absolute paths in turn, beginning with text."""
+    """`parts` of each header: literal text and absolute paths in turn, beginning with text.
+
+    What was read holds before `fresh_until` (monotonic seconds).
+    """
 
     def __init__(self, server: str, parts: Mapping[str, tuple[str, ...]], *, clock: Clock) -> None:
         self._server = server
         self._parts = parts
         self._clock = clock
         self._values: Mapping[str, str] = {}
-        self._fresh_until = -1.0
+        self.fresh_until = -1.0 if parts else math.inf
 
     async def headers(self, *, now: bool = False) -> Mapping[str, str]:
         """Raises TransportError naming key and file. `now` reads even what is fresh."""
-        if self._parts and (now or self._clock.monotonic() >= self._fresh_until):
+        if self._parts and (now or self._clock.monotonic() >= self.fresh_until):
             self._values = await asyncio.to_thread(self._read)
-            self._fresh_until = self._clock.monotonic() + FRESH_S
+            self.fresh_until = self._clock.monotonic() + FRESH_S
         return self._values
 
     def _read(self) -> dict[str, str]:

@@ -166,6 +166,10 @@ class Credentials(Protocol):
         Raises a HostError whose text is masked where they cannot be had.
         """
 
+    def present(self, now: float) -> Mapping[str, str] | None:
+        """What `headers` would give at `now` (monotonic seconds) without waiting for anything; None
+        where it would have to, or has not yet."""
+
     async def rejected(self, used: Mapping[str, str]) -> bool:
         """The server answered 401 to these. True if there are others now, worth one try."""
 

@@ -122,6 +122,47 @@ async def test_a_refusal_reads_the_file_at_once(desk: Desk, tmp_path: Path) -> N
     assert (await credentials.headers())["Authorization"] == "Bearer second-token"
 
 
+async def test_what_need_not_be_waited_for_is_there_at_once(desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    credentials = desk.make(
+        "--print",
+        printed(60, X_B="b"),
+        headers={"X-A": "a"},
+        header_files={"Authorization": ("Bearer ", str(file), "")},
+    )
+
+    def present() -> Any:
+        return credentials.present(desk.clock.monotonic())
+
+    assert present() is None
+    given = await credentials.headers()
+    assert present() == given
+    file.write_text("second")
+    desk.clock.skipped += FRESH_S + 1
+    assert present() is None  # the file is to be read again
+    await credentials.headers()
+    assert present() == {**given, "Authorization": "Bearer second"}
+    await credentials.rejected(given)
+    file.write_text("third\x01")
+    desk.clock.skipped += FRESH_S + 1
+    with pytest.raises(TransportError):
+        await credentials.headers()
+    assert present() is None
+    file.write_text("third")
+    desk.clock.skipped += 60
+    assert present() is None  # the command is to be run again
+    await credentials.headers()
+    assert present() == {**given, "Authorization": "Bearer third"}
+
+
+async def test_after_a_refusal_only_what_was_printed_since_is_there(desk: Desk) -> None:
+    credentials = desk.make("--print", "X-Key: key-{n}")
+    given = await credentials.headers()
+    assert await credentials.rejected(given)
+    assert credentials.present(desk.clock.monotonic()) == {"X-Key": "key-2"}
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"x" * 70_000])
 async def test_a_file_that_cannot_be_read_is_named(
     desk: Desk, tmp_path: Path, content: bytes | None

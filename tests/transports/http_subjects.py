@@ -35,6 +35,9 @@ class Fixed:
     async def headers(self) -> Mapping[str, str]:
         return self.values
 
+    def present(self, now: float) -> Mapping[str, str] | None:
+        return self.values
+
     async def rejected(self, used: Mapping[str, str]) -> bool:
         self.rejections += 1
         return False

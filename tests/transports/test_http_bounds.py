@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from observant_host.errors import HttpFailure, QueueFull, TransportClosed, TransportError
-from observant_host.transports.web.connections import is_quiet
 from observant_host.transports.web.exchanges import MAX_EXCHANGES
 from tests.support.http_peer import Exchange, HttpPeer
 from tests.support.receivers import Recorder
@@ -171,7 +170,3 @@ async def test_a_name_with_several_addresses_is_tried_at_each(making: Making) ->
         recorder = await opened(transport)
         transport.send(modern(1), expires=FAR)
         await recorder.answer_to(1)
-
-
-def test_a_transport_that_is_gone_is_not_quiet() -> None:
-    assert not is_quiet(None)

@@ -25,6 +25,7 @@ from observant_host.transports.http.session import is_lost
 from observant_host.transports.web.connections import Passage
 from observant_host.transports.web.event_stream import Cursor, follow, is_message
 from observant_host.transports.web.inlet import bare, may_be_message
+from observant_host.transports.web.lines import MAX_TAKEN
 from observant_host.transports.web.reply import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from observant_host.transports.web.client import WebClient
     from observant_host.transports.web.exchanges import Exchange
     from observant_host.transports.web.inlet import Inlet
+    from observant_host.transports.web.lines import Known
     from observant_host.transports.web.reply import Reply
+    from observant_host.wire.jsonrpc import Frame
     from observant_host.wire.sse import Event
 
 
@@ -63,6 +66,28 @@ class Posting:
             await self._post(exchange)
         except HttpFailure as failure:
             self._inlet.lost(exchange.out.request_id, failure)
+
+    def at_once(self, exchange: Exchange) -> bool:
+        """Write it without a task, where nothing has to be waited for before its answer."""
+        out, client = exchange.out, self._client
+        if exchange.fresh or stands_apart(out) or out.mirrored or self._max_bytes < MAX_TAKEN:
+            return False
+        if not out.modern:
+            exchange.session_id = self._session.id
+        key = out.modern, out.method, out.name, out.version, exchange.session_id
+        opening = client.openings.get(key)
+        if opening is None:
+            opening = client.remember(key, post_headers(out, self._session))
+        return opening is not None and client.begin(exchange, opening)
+
+    def take(self, exchange: Exchange, known: Known, body: bytes) -> None:
+        """The whole answer to what was written at once."""
+        request_id = exchange.out.request_id
+        message = bare(body)
+        answering = Answering(request_id, known.status, known.media_type)
+        if not may_be_message(message) or not self._inlet.message(message, answering):
+            reply = self._client.reply(known, exchange, self._client.url)
+            self._inlet.lost(request_id, _flaw(reply, message))
 
     async def open_stream(self, last_event_id: str | None) -> Reply:
         """The legacy GET; any status. Raises HttpFailure."""
@@ -129,12 +154,9 @@ class Posting:
 
     async def _body(self, reply: Reply, answering: Answering) -> None:
         body = bare(await reply.whole(self._max_bytes))
-        if not body:
-            raise reply.failure("no_response", f"{reply.said(b'')}, but with no response in it")
-        if not may_be_message(body) or "html" in reply.media_type:
-            raise reply.failure("content", f"{reply.said(body)}; that is no message", body=body)
-        if not self._inlet.message(body, answering):
-            raise reply.failure("no_response", "answered, but not to this request", body=body)
+        is_message = may_be_message(body) and "html" not in reply.media_type
+        if not is_message or not self._inlet.message(body, answering):
+            raise _flaw(reply, body)
 
     async def _stream(self, exchange: Exchange, reply: Reply, answering: Answering) -> None:
         def take(event: Event) -> bool:
@@ -201,3 +223,12 @@ class Posting:
             clock=self._clock,
             reopened=reopened,
         )
+
+
+def _flaw(reply: Reply, body: Frame) -> HttpFailure:
+    """Why this body did not answer the request."""
+    if not body:
+        return reply.failure("no_response", f"{reply.said(b'')}, but with no response in it")
+    if not may_be_message(body) or "html" in reply.media_type:
+        return reply.failure("content", f"{reply.said(body)}; that is no message", body=body)
+    return reply.failure("no_response", "answered, but not to this request", body=body)

@@ -204,6 +204,8 @@ class HttpTransport:
             self._name,
             client,
             run=self._posting.run,
+            at_once=self._posting.at_once,
+            take=self._posting.take,
             inlet=self._inlet,
             max_bytes=self._max_message_bytes,
             clock=self._clock,

@@ -17,8 +17,17 @@ from yarl import URL
 
 from observant_host.errors import HostError, HttpFailure, TransportError
 from observant_host.transports.web.connections import PASSAGE, Connector
-from observant_host.transports.web.direct import MAX_BODY, READ_BYTES, Address, post
+from observant_host.transports.web.direct import (
+    MAX_BODY,
+    Address,
+    Opening,
+    head_of_post,
+    post,
+    response,
+    written,
+)
 from observant_host.transports.web.failures import Failures, shown
+from observant_host.transports.web.lines import READ_BYTES
 from observant_host.transports.web.proxies import proxy_for
 from observant_host.transports.web.reply import Reply
 from observant_host.transports.web.tls import trust
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from observant_host.timing.clock import Clock
     from observant_host.transports.base import Credentials
     from observant_host.transports.web.connections import Passage
+    from observant_host.transports.web.exchanges import Exchange
     from observant_host.transports.web.reply import Response
 
 CALL_CONNECTIONS: Final = 256
@@ -41,6 +51,10 @@ what a process has descriptors for."""
 STREAM_CONNECTIONS: Final = 256
 """In a pool of their own, so that long streams and what must not wait (a cancellation, an answer
 to the server) never stand in line with calls."""
+
+MAX_OPENINGS: Final = 256
+"""Of POSTs that are remembered: one for each tool that is called. Beyond it all are made anew."""
+MAX_OPENING_BYTES: Final = 4096
 
 MAX_HOPS: Final = 5
 MAX_PLAIN_BODY: Final = 1 << 20
@@ -73,9 +87,12 @@ class WebClient:
         self._credentials = credentials
         self._given: Mapping[str, str] = {}
         self.authorization = ""
+        self.openings: dict[object, Opening] = {}
+        """Of POSTs, as long as credentials and URL are the same; see `remember`."""
         self._masker = masker
         self._clock = clock
         self._proxy = proxy
+        self._calls = calls
         self._pools = [(each, _session(each)) for each in (calls, streams)]
         self._stand(self._from_url)
 
@@ -97,7 +114,10 @@ class WebClient:
         PASSAGE.set(passage)
         target, renewed = url or self.url, False
         for _ in range(MAX_HOPS + 1):
-            given = await self._authorisation(target)
+            if passage.line is not None and passage.opening is not None:
+                target, given = passage.opening.address.url, passage.opening.given
+            else:
+                given = await self._authorisation(target)
             reply = await self._asked(verb, target, headers, frame, passage, apart=apart)
             if reply.status == 401 and not renewed and await self._renewed(given):
                 renewed = True
@@ -107,6 +127,39 @@ class WebClient:
                 return reply
             await reply.finish()
         raise self.failures.make("redirect", target, f"redirects in a circle of {MAX_HOPS} hops")
+
+    def remember(self, key: object, headers: Mapping[str, str]) -> Opening | None:
+        """How a POST with these headers begins, for all that have this key; None where it cannot
+        be one."""
+        try:
+            opening = self._opening(self.url, headers)
+        except ValueError:
+            return None
+        if len(self.openings) >= MAX_OPENINGS:
+            self.openings.clear()
+        if len(opening.head) <= MAX_OPENING_BYTES:
+            self.openings[key] = opening
+        return opening
+
+    def begin(self, exchange: Exchange, opening: Opening) -> bool:
+        """Write its POST to an idle connection, and tell it what comes. False where that cannot be
+        done without waiting for something; then nothing was done."""
+        now, frame = self._clock.monotonic(), exchange.out.frame
+        if (
+            self._credentials.present(now) != opening.given
+            or exchange.expires <= now
+            or not self._direct
+            or len(frame) > MAX_BODY
+            or (line := self._calls.take(now)) is None
+        ):
+            return False
+        exchange.started = exchange.connected = exchange.reused = True
+        exchange.line, exchange.opening = line, opening
+        line.ask(written(opening, frame), exchange)
+        return True
+
+    def reply(self, response: Response, passage: Passage, url: URL) -> Reply:
+        return Reply(response, url=url, passage=passage, failures=self.failures, clock=self._clock)
 
     async def close(self) -> None:
         """Close every connection; open streams end."""
@@ -143,13 +196,16 @@ class WebClient:
         *,
         apart: bool,
     ) -> Reply:
-        passage.connected = False
         connector, session = self._pools[apart]
+        line, passage.line = passage.line, None
+        passage.connected = line is not None
         try:
-            if verb == "POST" and frame and len(frame) <= MAX_BODY and self._direct:
-                response: Response = await post(connector, *self._opening(url), headers, frame)
+            if line is not None and passage.opening is not None:
+                answer: Response = await response(line, passage.opening.address)
+            elif verb == "POST" and frame and len(frame) <= MAX_BODY and self._direct:
+                answer = await post(connector, self._opening(url, headers), frame)
             else:
-                response = await session.request(
+                answer = await session.request(
                     verb,
                     url,
                     data=_body(frame),
@@ -161,7 +217,7 @@ class WebClient:
             if passage.connected and passage.reused:
                 self._distrust()
             raise self.failures.of_error(error, url, passage) from error
-        return Reply(response, url=url, passage=passage, failures=self.failures, clock=self._clock)
+        return self.reply(answer, passage, url)
 
     def _stand(self, standing: dict[str, str]) -> None:
         """These go with every request from now on, but for what one says itself.
@@ -172,13 +228,16 @@ class WebClient:
         apart = not any(_is_said(name.lower()) for name in standing)
         self._direct = apart and self._proxy is None
         self._opened: tuple[Address, str] | None = None
+        self.openings.clear()
 
-    def _opening(self, url: URL) -> tuple[Address, str]:
-        """Where a POST to this URL goes, and how it begins: made once for many."""
+    def _opening(self, url: URL, headers: Mapping[str, str]) -> Opening:
+        """Where a POST to this URL goes, and how it begins: made once for many, but for its own
+        headers. Raises ValueError where one would be two."""
         if self._opened is None or self._opened[0].url is not url:
             address = Address("POST", url, loop=asyncio.get_running_loop())
             self._opened = address, address.opening(self._standing)
-        return self._opened
+        address, begins = self._opened
+        return Opening(address, self._given, head_of_post(begins, headers))
 
     def _distrust(self) -> None:
         for connector, _ in self._pools:
@@ -225,6 +284,7 @@ class WebClient:
         target = target.with_user(None).with_fragment(None)
         if reply.status == 308 and reply.url == self.url:
             self.url = target
+            self.openings.clear()
         return target
 
     def _redirect(self, reply: Reply, where: str) -> HttpFailure:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from observant_host.transports.base import Outbound
     from observant_host.transports.web.client import WebClient
     from observant_host.transports.web.inlet import Inlet
+    from observant_host.transports.web.lines import Known
 
 MAX_EXCHANGES: Final = 1024
 """Calls in flight are bounded far below this; more means that notifications pile up."""
@@ -46,15 +47,16 @@ QUEUE_MESSAGES: Final = 2
 class Exchange(Passage):
     """One message on its way, and its response; a transports.base.Sent."""
 
-    __slots__ = ("out", "session_id", "task", "timer")
+    __slots__ = ("of", "out", "session_id", "task", "timer")
 
-    def __init__(self, out: Outbound, *, expires: float) -> None:
+    def __init__(self, out: Outbound, of: Exchanges, *, expires: float) -> None:
         super().__init__(
             expires=expires,
             fresh=out.method == "initialize",  # a life has one, which no stale connection may cost
             harmless=out.request_id is None or out.method in HARMLESS,
         )
         self.out = out
+        self.of = of
         self.session_id: str | None = None
         self.task: asyncio.Task[None] | None = None
         self.timer: Timer | None = None
@@ -69,10 +71,25 @@ class Exchange(Passage):
         """Close its stream, or do not even begin; nothing is told."""
         if self.task is not None:
             self.task.cancel()
+        elif self.line is not None:
+            self.line.hang_up()
+            self.of.done(self)
+
+    def answered(self, known: Known, body: bytes) -> None:
+        """All at once, on the connection that it was written to at once."""
+        self.line = None
+        self.of.answered(self, known, body)
+
+    def unusual(self) -> None:
+        self.of.go_on(self)
 
 
 class Exchanges:
-    """`run(exchange)` does one, and tells what became of it."""
+    """`run(exchange)` does one, and tells what became of it.
+
+    `at_once(exchange)` is True where it could be written without waiting for anything: then it has
+    no task. `take` is told its answer, or it goes on with `run` where that is an unusual one.
+    """
 
     def __init__(
         self,
@@ -83,7 +100,11 @@ class Exchanges:
         inlet: Inlet,
         max_bytes: int,
         clock: Clock,
+        at_once: Callable[[Exchange], bool] = lambda _: False,
+        take: Callable[[Exchange, Known, bytes], None] = lambda *_: None,
     ) -> None:
+        self._at_once = at_once
+        self._take = take
         self._name = name
         self._client = client
         self._run = run
@@ -104,20 +125,35 @@ class Exchanges:
         `until_expiry`: nobody waits for this response, so at `expires` it is closed, for else a
         server that never gives it would keep the connection for ever.
         """
-        self._make_room(len(out.frame))
-        exchange = Exchange(out, expires=expires)
+        size = len(out.frame)
+        if len(self._open) >= MAX_EXCHANGES or self._bytes + size > self._max_waiting:
+            self._make_room(size)
+        exchange = Exchange(out, self, expires=expires)
         self._open[exchange] = None
-        self._bytes += len(out.frame)
+        self._bytes += size
         if out.request_id is not None:
             self._requests[out.request_id] = exchange
-        exchange.task = spawn_owned(
-            f"POST {out.method} to {self._name}",
-            self._run(exchange),
-            ended=partial(self._ended, exchange),
-        )
+        if not self._at_once(exchange):
+            self.go_on(exchange)
         if until_expiry and math.isfinite(expires):
             exchange.timer = self._clock.call_at(expires, exchange.stop)
         return exchange
+
+    def go_on(self, exchange: Exchange) -> None:
+        """By a task of its own."""
+        exchange.task = spawn_owned(
+            f"POST {exchange.out.method} to {self._name}",
+            self._run(exchange),
+            ended=partial(self._ended, exchange),
+        )
+
+    def answered(self, exchange: Exchange, known: Known, body: bytes) -> None:
+        """Without a task."""
+        try:
+            self._take(exchange, known, body)
+        except Exception as error:  # noqa: BLE001 - reported as such
+            self._broke(exchange, error)
+        self.done(exchange)
 
     def request(self, request_id: int) -> Exchange | None:
         """The one that this request of ours has open."""
@@ -136,15 +172,17 @@ class Exchanges:
     async def stop(self) -> None:
         """Close all their streams and wait until they are closed."""
         tasks = [exchange.task for exchange in self._open if exchange.task is not None]
-        for task in tasks:
-            task.cancel()
+        for exchange in tuple(self._open):
+            exchange.stop()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _ended(self, exchange: Exchange, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, Expired):  # then nobody waits for it
             self._broke(exchange, error)
-        self._done(exchange)
+        if exchange.line is not None:  # it was cancelled before it could go on
+            exchange.line.hang_up()
+        self.done(exchange)
 
     def _broke(self, exchange: Exchange, error: BaseException) -> None:
         """A mistake of ours: it is reported as such, and costs this one message."""
@@ -155,7 +193,8 @@ class Exchanges:
             {"message": f"a POST to {self._name} failed", "exception": error}
         )
 
-    def _done(self, exchange: Exchange) -> None:
+    def done(self, exchange: Exchange) -> None:
+        """It is over, however that came."""
         if exchange not in self._open:
             return
         if exchange.timer is not None:
@@ -174,7 +213,7 @@ class Exchanges:
         for exchange in tuple(self._open):
             if not exchange.started and exchange.expires <= now:
                 exchange.stop()
-                self._done(exchange)
+                self.done(exchange)
         if not self._fits(size):
             raise QueueFull(
                 f"the server is not taking messages: {len(self._open)} are under way; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import aiohttp
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from observant_host.transports.web.direct import DirectResponse
     from observant_host.transports.web.encodings import Inflate
     from observant_host.transports.web.failures import Failures
+    from observant_host.transports.web.lines import Known
     from observant_host.wire.jsonrpc import Frame
 
-    Response = aiohttp.ClientResponse | DirectResponse
+    Response: TypeAlias = aiohttp.ClientResponse | DirectResponse | Known
 
 LINGER_S: Final = 0.25
 """For the end of a stream whose response is in: most end at once, and then their connection can
@@ -146,7 +147,7 @@ class Reply:
 
     def close(self) -> None:
         """Idempotent; where the body was read to its end, the connection stays usable."""
-        if not self._response.content.at_eof():
+        if not (self._response.content.at_eof() or isinstance(self._response, tuple)):
             self._response.close()
 
     def failure(self, kind: HttpFailureKind, what: str, *, body: Frame = b"") -> HttpFailure:
