@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from observant_host.wire.jsonrpc import Inbound, decode
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -15,3 +19,7 @@ def one(frame: bytes | str, **options: bool) -> Inbound:
 
 def reply(inside: bytes, request_id: bytes = b"7") -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (request_id, inside)
+
+
+def raw(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))

@@ -24,11 +24,14 @@ ANYTHING = st.dictionaries(
 RESULTS = st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": VALUES, "result": VALUES})
 
 
-@given(ANYTHING | RESULTS)
-def test_it_is_what_decode_takes_for_it(value: dict[str, Any]) -> None:
-    frame = json.dumps(value).encode()
+SPACE = st.text(" \t\r", max_size=2)
+
+
+@given(ANYTHING | RESULTS, SPACE, SPACE)
+def test_it_is_what_decode_takes_for_it(value: dict[str, Any], before: str, after: str) -> None:
+    frame = (before + json.dumps(value) + after).encode()
     if (found := usual(frame)) is not None:
-        assert decode(frame) == (Result(*found),)
+        assert decode(frame) == (Result(found.id, found.result),)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,12 @@ def test_it_is_what_decode_takes_for_it(value: dict[str, Any]) -> None:
         b"{",
         b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 4000,
         b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{},"error":null}',
+        b'{"jsonrpc":"2.0","id":1.0,"result":{}}',
+        b'{"jsonrpc":"2.0","id":true,"result":{}}',
+        b'{"jsonrpc":"2.0","id":"1","result":{}}',
+        b'{"jsonrpc":"1.0","id":1,"result":{}}',
+        b'{"id":1,"result":{}}',
         '{"jsonrpc":"2.0","id":1,"result":{"text":"\u00e9"}}'.encode(),
         b'{"jsonrpc":"2.0","id":1,"result":"%b"}' % (b"x" * 100_000),
     ],
@@ -48,4 +57,6 @@ def test_everything_else_is_left_to_decode(frame: bytes) -> None:
 
 
 def test_the_usual_result_is_told_at_once() -> None:
-    assert usual(b'{"jsonrpc":"2.0","id":7,"result":{}}') == (7, Raw(b"{}"))
+    found = usual(b'{"jsonrpc":"2.0","id":7,"result":{}}')
+    assert found is not None
+    assert (found.id, found.result) == (7, Raw(b"{}"))
