@@ -166,6 +166,29 @@ async def test_an_answer_that_promised_more_than_came_is_a_broken_one(making: Ma
     assert (failure.kind, failure.sent) == ("reset", True)
 
 
+@pytest.mark.parametrize("before", [0, 1], ids=["with a task", "at once"])
+async def test_a_body_that_cannot_be_read_is_a_broken_one(making: Making, before: int) -> None:
+    async def behave(exchange: Exchange) -> None:
+        if exchange.id == 0:
+            await exchange.result()
+            return
+        await exchange.stream(JSON)
+        await settled()
+        await exchange.raw(b"no chunk\r\n")
+        await exchange.gone()
+
+    async with HttpPeer(behave) as peer:
+        transport = making.http(url=peer.url)
+        recorder = await opened(transport)
+        for number in range(before):
+            transport.send(modern(number), expires=FAR)
+            await recorder.answer_to(number)
+        transport.send(modern(2), expires=FAR)
+        failure = await recorder.loss_of(2)
+    assert isinstance(failure, HttpFailure)
+    assert (failure.kind, failure.sent) == ("reset", True)
+
+
 async def test_a_request_over_a_used_connection_takes_few_steps(making: Making) -> None:
     async def measured(number: int) -> int:
         steps = 0

@@ -111,6 +111,7 @@ async def response(line: Line, address: Address) -> DirectResponse:
         while True:
             message, content = await line.inner.read()
             if not 100 <= message.code <= 199 or message.code == 101:
+                line.content = content
                 return DirectResponse(line, message, content)
     except HttpProcessingError as error:
         line.hang_up()

@@ -15,7 +15,7 @@ import asyncio
 import select
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from aiohttp import EMPTY_PAYLOAD, HttpVersion11, StreamReader
+from aiohttp import EMPTY_PAYLOAD, ClientPayloadError, HttpVersion11, StreamReader
 
 from observant_host.decisions.http_heads import DATE, head_of
 from observant_host.transports.web.reply import EVENT_STREAM, media_type
@@ -65,6 +65,8 @@ class Line(asyncio.Protocol):
     """One connection. `connection` is the library's hold on it."""
 
     connection: Connection
+    content: StreamReader | None = None
+    """The body that the library reads."""
     idle = False
     idle_since = 0.0
     _asked: Asked | None = None
@@ -94,7 +96,7 @@ class Line(asyncio.Protocol):
 
     def expect(self) -> None:
         """The library reads what comes next."""
-        self._head, self._passed = None, 0
+        self.content, self._head, self._passed = None, None, 0
         self.inner.set_response_params(
             read_until_eof=True, auto_decompress=False, read_bufsize=READ_BYTES
         )
@@ -159,6 +161,9 @@ class Line(asyncio.Protocol):
             held, self._held = self._held, b""
             self._give_over(held)
         self.inner.connection_lost(error)
+        content = self.content
+        if content is not None and not content.is_eof() and content.exception() is None:
+            content.set_exception(ClientPayloadError())  # where it cannot be read, nobody is told
         if asked is not None:
             asked.unusual()
         elif self.idle:
