@@ -113,16 +113,17 @@ class Inbox:
         if self.first_output_at is None:
             self._output_began()
         usual = jsonrpc.usual(frame)
-        if usual is not None and (answering is None or answering.request_id == usual[0]):
-            call = self._pending.answered(usual[0])
-            if isinstance(call, OpenCall):  # most of what comes: its call has it now
-                self._heard()
-                if not call.future.done():
-                    call.future.set_result(usual[1])
-                return answering is not None
+        if usual is not None and (answering is None or answering.request_id == usual.id):
+            call = self._pending.answered(usual.id)
             if call is not None:
                 self._heard()
-                self._matched(call, jsonrpc.Result(*usual), frame, answering)
+                if isinstance(call, OpenCall):  # most of what comes: its call has it now
+                    future = call.future
+                    if not future.done():
+                        future.set_result(usual.result)
+                else:
+                    found = jsonrpc.Result(usual.id, usual.result)
+                    self._matched(call, found, frame, answering)
                 return answering is not None
         for message in jsonrpc.decode(frame, batches=self._rules.batches):
             if isinstance(message, jsonrpc.NotAMessage):

@@ -129,7 +129,7 @@ class Pending(Generic[W]):
     def answered(self, request_id: int) -> Entry[W] | None:
         """A reply under exactly this id has come: the request, which is no longer open."""
         entry = self._open.pop(request_id, None)
-        if entry is not None and request_id > self._notified_after_id:
+        if self._notified_at is not None and entry and request_id > self._notified_after_id:
             self._notified_at = None  # the server has read past our notification
         return entry
 

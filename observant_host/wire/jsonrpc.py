@@ -9,7 +9,7 @@ Source: MCP 2026-07-28 basic/index › Messages; JSON-RPC 2.0.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -43,6 +43,14 @@ class Notification(msgspec.Struct, frozen=True, gc=False):
 
 class Result(msgspec.Struct, frozen=True, gc=False):
     id: Id
+    result: Raw
+
+
+class Usual(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A Result as most are, which the decoder alone can tell from all others."""
+
+    jsonrpc: Literal["2.0"]
+    id: int
     result: Raw
 
 
@@ -96,24 +104,15 @@ def normalises_to(request_id: Id) -> int | None:
     return None if request_id is None else int(request_id)
 
 
-def usual(frame: Frame) -> tuple[int, Raw] | None:
-    """(id, result) of a short result in ASCII under an integer id, which most of what comes is.
+def usual(frame: Frame) -> Usual | None:
+    """What most of what comes is: a short result in ASCII under an integer id, and nothing else.
     None: it may be anything, and `decode` says what. Never raises."""
-    if frame[:1] != b"{" or len(frame) > MAX_DIGITS or not frame.isascii():
+    if len(frame) > MAX_DIGITS or not frame.isascii():
         return None
     try:
-        message = _envelope(frame)
+        return _usual(frame)
     except (ValueError, RecursionError):
         return None
-    if (
-        message.error is UNSET
-        and message.method is UNSET
-        and type(message.id) is int
-        and message.jsonrpc == "2.0"
-        and not isinstance(message.result, UnsetType)
-    ):
-        return message.id, message.result
-    return None
 
 
 def decode(frame: Frame, *, batches: bool = False) -> tuple[Inbound, ...]:
@@ -189,6 +188,7 @@ class _ErrorBody(msgspec.Struct, gc=False):
 
 
 _envelope: Final = msgspec.json.Decoder(_Envelope).decode
+_usual: Final = msgspec.json.Decoder(Usual).decode
 _error_body: Final = msgspec.json.Decoder(_ErrorBody).decode
 _elements: Final = msgspec.json.Decoder(list[Raw]).decode
 

@@ -107,10 +107,10 @@ def peek(raw: Raw) -> Peek:
     except (msgspec.MsgspecError, RecursionError):
         return Peek(problem="the result is no JSON object")
     kind = body.resultType
-    if kind is not None and not isinstance(kind, str):
-        return Peek(problem="`resultType` is no string")
     if kind == "complete" and body.isError is False:
         return COMPLETE
+    if kind is not None and not isinstance(kind, str):
+        return Peek(problem="`resultType` is no string")
     return Peek(kind, body.isError is True)
 
 
