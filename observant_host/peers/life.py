@@ -262,7 +262,7 @@ class Life:
     def send(self, call: OpenCall, out: Outbound) -> None:
         """Send it, and watch its time. Raises TransportError: nothing was sent."""
         self.pending.add(call)
-        call.sent = self.transport.send(out, expires=call.expires)
+        call.sent = self.transport.send(out, call.expires)
         self._sweep.arm(call.expires)
 
     async def ask_on(self, call: OrdinaryCall, look: Look) -> Raw:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from observant_host.telemetry.propagation import Link, TraceContext, new_span_id, new_trace_id
+from observant_host.telemetry.propagation import Link, TraceContext, random_bits
 from observant_host.telemetry.rules import KEPT
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class OwnIds:
             trace_id, state = parent.trace_id, parent.tracestate
             sampled = sampled or parent.sampled
         else:
-            trace_id, state = new_trace_id(), ""
+            trace_id, state = random_bits(128) or 1, ""
             sampled = sampled or trace_id & _LOW_64 < self._bound
-        return TraceContext(trace_id, new_span_id(), sampled, state, self), None
+        return TraceContext(trace_id, random_bits(64) or 1, sampled, state, self), None
 
     def inside(self, context: TraceContext) -> TraceContext:
         """Of what is told inside something that has its identity from here."""
         return TraceContext(
-            context.trace_id, new_span_id(), context.sampled, context.tracestate, self
+            context.trace_id, random_bits(64) or 1, context.sampled, context.tracestate, self
         )
 
     def ambient(self) -> TraceContext | None:

@@ -19,7 +19,7 @@ _TRACESTATE: Final = re.compile(r"[\t -~]{0,512}")
 """A tracestate that is passed on: of the characters and length that W3C Trace Context 3.3.1 has.
 Bytes of a header that are no text would be text to nobody behind us."""
 
-_random: Final = random.Random()  # noqa: S311 - trace ids identify, they protect nothing
+random_bits: Final = random.Random().getrandbits  # noqa: S311 - trace ids identify, they protect nothing
 
 
 class TraceContext(msgspec.Struct, frozen=True, gc=False):
@@ -69,11 +69,11 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def new_trace_id() -> int:
-    return _random.getrandbits(128) or 1
+    return random_bits(128) or 1
 
 
 def new_span_id() -> int:
-    return _random.getrandbits(64) or 1
+    return random_bits(64) or 1
 
 
 def parse(traceparent: object, tracestate: object = None) -> TraceContext | None:

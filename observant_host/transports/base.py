@@ -34,7 +34,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     stderr_tail: str = ""
 
 
-class Outbound(msgspec.Struct, frozen=True):
+class Outbound(msgspec.Struct, frozen=True, gc=False):
     """One frame on its way out, with what an HTTP transport must mirror into headers.
 
     `request_id` is None for notifications and for answers to a server's request. `name` is the
@@ -124,7 +124,7 @@ class Transport(Protocol):
     async def open(self, receiver: Receiver) -> None:
         """Start. Raises SpawnFailed (or another TransportError) and leaves nothing behind."""
 
-    def send(self, out: Outbound, *, expires: float) -> Sent:
+    def send(self, out: Outbound, expires: float) -> Sent:
         """Write now or queue; never blocks.
 
         `expires` (monotonic seconds): a frame of which no byte was written by then is withdrawn.

@@ -76,7 +76,7 @@ class MemoryTransport:
         self._receiver = receiver
         self._outbox = Outbox(self, now=self._clock.monotonic, max_bytes=QUEUE_BYTES)
 
-    def send(self, out: Outbound, *, expires: float) -> Sent:
+    def send(self, out: Outbound, expires: float) -> Sent:
         if self._outbox is None:
             raise TransportClosed(self._end.detail if self._end else "the peer is not started")
         return self._outbox.put(out.frame, expires=expires)

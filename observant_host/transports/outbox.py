@@ -82,7 +82,7 @@ class Outbox:
     def waiting_frames(self) -> int:
         return len(self._queue)
 
-    def put(self, frame: bytes, *, expires: float) -> Sent:
+    def put(self, frame: bytes, expires: float) -> Sent:
         """Write `frame` and its newline now, or queue it.
 
         Raises QueueFull, or OSError from the pipe; either way nothing of it was sent.

@@ -120,7 +120,7 @@ class SseTransport:
             self._finished.release(self._end or self._never_ran())
             raise
 
-    def send(self, out: Outbound, *, expires: float) -> Sent:
+    def send(self, out: Outbound, expires: float) -> Sent:
         """One POST; its answer comes on the stream. `request_lost` only where the POST failed."""
         if self._exchanges is None or not self._inlet.is_open:
             raise self._closed_error()

@@ -129,12 +129,12 @@ class StdioTransport:
             raise
         self._began(child, receiver)
 
-    def send(self, out: Outbound, *, expires: float) -> Sent:
+    def send(self, out: Outbound, expires: float) -> Sent:
         outbox = self._outbox
         if outbox is None:
             raise self._closed_error()
         try:
-            return outbox.put(out.frame, expires=expires)
+            return outbox.put(out.frame, expires)
         except OSError as error:
             self._lose_stdin()
             raise self._closed_error() from error

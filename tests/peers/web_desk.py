@@ -50,7 +50,7 @@ class FakeHttp:
     async def open(self, receiver: Receiver) -> None:
         self.receiver = receiver
 
-    def send(self, out: Outbound, *, expires: float) -> Posted:
+    def send(self, out: Outbound, expires: float) -> Posted:
         self.sent.append(out)
         if self.answer is not None:
             self.answer(out)

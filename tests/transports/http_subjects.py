@@ -105,7 +105,7 @@ class Dressed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
-    def send(self, out: Outbound, *, expires: float) -> Any:
+    def send(self, out: Outbound, expires: float) -> Any:
         dressed = msgspec.structs.replace(out, version=self._version, modern=self._modern)
         return self._transport.send(dressed, expires=expires)
 

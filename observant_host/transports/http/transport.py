@@ -122,7 +122,7 @@ class HttpTransport:
             raise self._closed_error()
         self._began(client, receiver)
 
-    def send(self, out: Outbound, *, expires: float) -> Sent:
+    def send(self, out: Outbound, expires: float) -> Sent:
         """One POST, in a task of its own. Raises QueueFull where too many are under way.
 
         What becomes of it is told by the receiver: frames, or `request_lost` with an HttpFailure.
