@@ -215,6 +215,7 @@ class Session:
         host = Host(
             config=config,
             record="state_dir" in folders and config.telemetry.record,
+            partial=len(config.servers) < len(self.config.servers),
             secrets=self.loaded.secrets,
             configure_sdk=True,
             **folders,  # type: ignore[arg-type]  # two keywords, both paths

@@ -67,7 +67,8 @@ MEMORY_NAME: Final = "memory.json"
 class Plan:
     """What a host is made of. `servers` are read when it opens.
     `state_dir` None: nothing on disk. `recall_from` is a state folder whose memory is read but
-    never written (a copy beside a running host).
+    never written (a copy beside a running host). `partial`: more servers are configured than these,
+    so the names that are kept are not for this host to recall or to change.
     """
 
     config: HostConfig
@@ -75,6 +76,7 @@ class Plan:
     state_dir: Path | None = None
     recall_from: Path | None = None
     record: bool = False
+    partial: bool = False
     configure_sdk: bool = False
     child_nofile: int | None = None
     handlers: InputHandlers = NO_HANDLERS
@@ -194,7 +196,7 @@ class Core:
 
     def _saver(self, memory: Memory, stack: AsyncExitStack) -> Callable[[], None]:
         if self.plan.state_dir is None:
-            return _nothing
+            return lambda: None
         saver = self._saves = Saver(
             MemoryFile(self.plan.state_dir / MEMORY_NAME),
             memory,
@@ -247,8 +249,9 @@ class Core:
         )
 
         def keep(grants: Grants) -> None:
-            remembered.grants = grants
-            saved()
+            if not plan.partial:
+                remembered.grants = grants
+                saved()
 
         self.store = CatalogueStore(
             policy=settings.collision_policy,
@@ -256,7 +259,7 @@ class Core:
             telemetry=self.telemetry,
             clock=plan.clock,
             startup_deadline_s=settings.startup_deadline_s,
-            granted=remembered.grants,
+            granted=None if plan.partial else remembered.grants,
             remember=keep,
             on_change=self.catalogues.tell,
         )
@@ -394,7 +397,3 @@ class Core:
 
     def _say(self, what: str, detail: str = "") -> None:
         self.telemetry.count(HostLifecycle(what=what, detail=detail))
-
-
-def _nothing() -> None:
-    """Nothing is kept on disk."""

@@ -48,6 +48,7 @@ class Host(Operating):
     `recall_from` reads the memory of another host's state folder without writing to it.
     `secrets` are masked everywhere, besides the values of each server's `env` and `headers`.
     `relay_input`: calls will bring handlers of their own callers, so older servers are told of all.
+    `partial`: more servers are configured than this host has: it keeps and recalls no names.
     `child_nofile` is the soft limit of open files for servers, where this process raised its own.
     """
 
@@ -69,6 +70,7 @@ class Host(Operating):
         recall_from: str | PathLike[str] | None = None,
         secrets: Sequence[str] = (),
         configure_sdk: bool = False,
+        partial: bool = False,
         child_nofile: int | None = None,
         **settings: Any,
     ) -> None:
@@ -86,6 +88,7 @@ class Host(Operating):
             recall_from=Path(recall_from) if recall_from is not None else None,
             record=record,
             configure_sdk=configure_sdk,
+            partial=partial,
             child_nofile=child_nofile,
             handlers=InputHandlers(
                 on_elicitation,

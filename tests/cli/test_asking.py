@@ -254,6 +254,24 @@ def test_without_a_host_a_call_starts_its_owner_and_leaves_a_record(tmp_path, ca
     assert stage.asked("library") == []
 
 
+def test_without_a_host_a_command_about_one_server_changes_no_name_of_the_others(tmp_path) -> None:
+    stage = stage_in(tmp_path)
+    memory = stage.state_dir / "memory.json"
+
+    def names() -> dict[str, object]:
+        return json.loads(memory.read_bytes())["grants"]
+
+    assert run(["tools", "--standalone", "-c", str(stage.config)]) == 0
+    before = names()
+    assert before["tools"]
+    for verb in (["probe", "web"], ["call", "web/search", "--args", '{"query": "x"}']):
+        assert run([*verb, "-c", str(stage.config)]) == 0
+        assert names() == before
+    assert run(["allow", "attic", "-c", str(stage.config)]) == 0
+    assert "attic" in json.loads(memory.read_bytes())["allowances"]
+    assert names() == before
+
+
 def test_without_any_configuration_the_message_names_what_lies_here(
     tmp_path, monkeypatch, capsys
 ) -> None:
