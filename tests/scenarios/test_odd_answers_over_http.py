@@ -1,4 +1,4 @@
-"""What a call makes of odd answers over HTTP: of another request, without an id, for its headers."""
+"""What a call makes of odd answers over HTTP: for another request, without an id, about headers."""
 
 from __future__ import annotations
 
