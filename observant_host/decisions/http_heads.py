@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -96,6 +99,8 @@ class Heads(Generic[T]):
     def __init__(self, *, most: int = MAX_HEADS) -> None:
         self._most = most
         self._kept: dict[bytes, T] = {}
+        self.find: Callable[[bytes], T | None] = self._kept.get
+        """By a head's digest."""
 
     def keep(self, head: Head, what: T) -> None:
         kept = self._kept
@@ -103,9 +108,6 @@ class Heads(Generic[T]):
         if len(kept) >= self._most:
             del kept[next(iter(kept))]
         kept[head.digest] = what
-
-    def find(self, head: Head) -> T | None:
-        return self._kept.get(head.digest)
 
 
 _LENGTH: Final = b"\r\nContent-Length: "

@@ -186,8 +186,8 @@ class CallSeries:
 
     def answered(self, done: Measured) -> None:
         """An HttpAnswered."""
-        given: Any = done.given  # an HttpAnswered
-        self._series(_HTTP, given.route, given.code).inc()
+        fact: Any = done.fact  # an HttpAnswered
+        self._series(_HTTP, fact.route, fact.code).value += 1
 
     def _find(self, key: tuple[str, str, str, str]) -> _OfCalls:
         peer, tool, outcome, fault = key

@@ -130,6 +130,6 @@ def test_the_oldest_head_is_forgotten_first() -> None:
     heads.keep(a, 1)
     heads.keep(b, 2)
     heads.keep(a, 3)  # anew, so that it is the youngest
-    assert (heads.find(a), heads.find(b), heads.find(c)) == (3, 2, None)
+    assert (heads.find(a.digest), heads.find(b.digest), heads.find(c.digest)) == (3, 2, None)
     heads.keep(c, 4)
-    assert (heads.find(a), heads.find(b), heads.find(c)) == (3, None, 4)
+    assert (heads.find(a.digest), heads.find(b.digest), heads.find(c.digest)) == (3, None, 4)

@@ -110,7 +110,7 @@ class Front(asyncio.Protocol):
         self._head = head
         if head is None or head.length > of.max_body or of.closing:
             return False
-        if (said := of.heads.find(head)) is None:
+        if (said := of.heads.find(head.digest)) is None:
             return False
         if head.begin + head.length == len(data):
             if (caller := of.known(said.key)) is None:
@@ -129,7 +129,8 @@ class Front(asyncio.Protocol):
     def _hold(self, data: bytes) -> None:
         """Many programs write a head and its body apart: the second comes at once."""
         clock = self.of.clock
-        self._stop_inner_timer()
+        if self._inner_times:
+            self._stop_inner_timer()
         self._held = data
         self._holding = clock.call_at(clock.monotonic() + HELD_S, self._let_go)
 
@@ -145,7 +146,8 @@ class Front(asyncio.Protocol):
         return data
 
     def _answer(self, asked: Straight, caller: Caller) -> None:
-        self._stop_inner_timer()
+        if self._inner_times:
+            self._stop_inner_timer()
         self._busy = True
         self.of.busy.add(self)
         task = begin("request", self._answered(asked, caller))
@@ -154,9 +156,8 @@ class Front(asyncio.Protocol):
 
     def _stop_inner_timer(self) -> None:
         """It knows nothing of a request that begins here."""
-        if self._inner_times:
-            self.inner.keep_alive(True)
-            self._inner_times = False
+        self.inner.keep_alive(True)
+        self._inner_times = False
 
     async def _answered(self, asked: Straight, caller: Caller) -> None:
         try:

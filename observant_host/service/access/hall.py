@@ -132,7 +132,7 @@ class Hall:
             code = 499
             raise
         finally:
-            self._tell(self._fact(route, route, code))
+            self._tell(self._answered.get((route, code)) or self._fact(route, route, code))
         if type(response) is not WholeAnswer and not response.prepared:
             _complete(response.headers)
         return response

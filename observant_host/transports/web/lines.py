@@ -128,7 +128,7 @@ class Line(asyncio.Protocol):
         held, self._held = self._held, b""
         whole = held + data if held else data
         head = head_of(whole, DATE)
-        if head is not None and (known := self.of.heads.find(head)) is not None:
+        if head is not None and (known := self.of.heads.find(head.digest)) is not None:
             more = head.begin + head.length - len(whole)
             if more == 0 and head.length <= MAX_TAKEN:
                 self._asked = None
