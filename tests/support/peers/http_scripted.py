@@ -48,7 +48,8 @@ import uuid
 
 sys.path.insert(0, os.path.dirname(__file__))  # -I leaves it out
 
-from http_responses import Handler, OldResponse, Response
+from http_old import OldHttp
+from http_responses import Handler, Response
 from scripted_server import KEY, Server, options
 
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -59,7 +60,7 @@ def plain(value):
     return base64.b64decode(match[1]).decode() if match else value
 
 
-class HttpServer(Server):
+class HttpServer(OldHttp, Server):
     """The scripted server, whose messages go to whichever response is theirs."""
 
     def __init__(self, opt):
@@ -335,65 +336,6 @@ class HttpServer(Server):
             return
         known = self.sessions.pop(handler.headers.get("Mcp-Session-Id"), None) is not None
         response.empty(int(how) if known or how != "200" else 404)
-
-    # HTTP+SSE
-
-    def old_stream(self, handler, response):
-        if handler.path.partition("?")[0] != "/sse":
-            response.empty(404)
-            return
-        session = uuid.uuid4().hex
-        mine = queue.Queue()
-        self.sessions[session] = mine
-        response.start_stream()
-        where = self.opt.get("endpoint", f"/messages?session={session}")
-        response.chunk(b": hello\n\nevent: endpoint\ndata: " + where.encode() + b"\n\n")
-        try:
-            while True:
-                try:
-                    message = mine.get(timeout=0.5)
-                except queue.Empty:
-                    response.chunk(b": alive\n\n")
-                    continue
-                if message is None:
-                    response.cut()
-                    return
-                response.event(message)
-        finally:
-            self.sessions.pop(session, None)
-
-    def old_post(self, handler, body):
-        path, _, session = handler.path.partition("?session=")
-        response = Response(handler, self, {})
-        if path != "/messages":
-            response.empty(405 if path == "/sse" else 404)
-            return
-        mine = self.sessions.get(session)
-        if mine is None:
-            response.whole(404, "text/plain", b"Could not find session")
-            return
-        message = json.loads(body)
-        self.note("in", msg=message)
-        method = message.get("method")
-        self.received[method] = self.received.get(method, 0) + 1
-        response.whole(202, "text/plain", b"Accepted")
-        self.here.response = OldResponse(mine, handler)
-        if method is None:
-            waiting = self.waiting.get(message.get("id"))
-            if waiting:
-                waiting[1] = message
-                waiting[0].set()
-        elif "id" in message:
-            thread = threading.Thread(target=self.old_answer, args=(message, mine, handler))
-            thread.daemon = True
-            thread.start()
-        else:
-            self.notified(method, message.get("params") or {})
-        self.here.response = None
-
-    def old_answer(self, message, mine, handler):
-        self.here.response = OldResponse(mine, handler)
-        self.asked_for(message)
 
 
 FAULTS = {
