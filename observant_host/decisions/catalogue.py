@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import Literal
@@ -74,7 +75,8 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
     `truncated` names the bound or trap that ended a list early (a sentence), else None.
     `complete` is False where a list failed and the last good one is kept. It was read at `read_s`
     and is fresh until then by its server's own hint (both monotonic seconds); `scope` says whether
-    everybody may be given what is kept of it.
+    everybody may be given what is kept of it. `digest` is over the bytes of every entry, each with
+    its length, so that no two lists look alike: made here, once, unless it is given.
     """
 
     server: str
@@ -87,6 +89,20 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
     read_s: float = -math.inf
     fresh_until_s: float = math.inf
     scope: CacheScope = "private"
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            msgspec.structs.force_setattr(self, "digest", self._digest())
+
+    def _digest(self) -> str:
+        parts: list[bytes | Raw] = []
+        for group in (self.tools, self.prompts, self.resources):
+            parts.append(b"%d;" % len(group))
+            for entry in group:
+                raw = entry.raw
+                parts += (b"%d:" % len(raw), raw)
+        return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 class PeerView(msgspec.Struct, frozen=True, gc=False):
@@ -148,13 +164,6 @@ class Missing(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class ListingDigest(msgspec.Struct, frozen=True, gc=False):
-    """A listing with the digest over its bytes, so that an unchanged one is hashed once."""
-
-    listing: Listing
-    digest: str
-
-
 class Catalogue(msgspec.Struct, frozen=True):
     """One immutable view. `lookup` maps every accepted spelling of a tool name to its entry:
     canonical, api and qualified names. `version` grows by one with each published change.
@@ -180,4 +189,4 @@ class Catalogue(msgspec.Struct, frozen=True):
     idle_tools: Mapping[str, Grant] = {}
     idle_prompts: Mapping[str, Grant] = {}
     configured: frozenset[str] = frozenset()
-    listings: Mapping[str, ListingDigest] = {}
+    listings: Mapping[str, Listing] = {}

@@ -9,7 +9,6 @@ ways.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,6 @@ from observant_host.decisions import assignment, entries
 from observant_host.decisions.catalogue import (
     Catalogue,
     EntryKind,
-    ListingDigest,
     Missing,
     PeerView,
     PromptEntry,
@@ -30,7 +28,7 @@ from observant_host.decisions.entries import Changes, Resources, Side
 from observant_host.decisions.names import Claim, Grants, NameChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from observant_host.config import CollisionPolicy
     from observant_host.decisions.assignment import Assigned
@@ -61,7 +59,6 @@ class Standing(msgspec.Struct, frozen=True):
     tools: Side[ToolEntry]
     prompts: Side[PromptEntry]
     resources: Resources
-    listings: Mapping[str, ListingDigest]
     lines: tuple[str, ...]
 
 
@@ -134,8 +131,7 @@ def merge(
         tools := entries.tools(order, tool_names, moved=moved, before=last_tools),
         prompts := entries.prompts(order, prompt_names, moved=moved, before=last_prompts),
         entries.resources(order, moved=moved, before=last_resources or Resources()),
-        listings := _digests(order, last.listings if last is not None else {}),
-        _lines(order, moved, (listings, tools, prompts), last),
+        _lines(order, moved, (tools, prompts), last),
     )
     same = tool_names.granted is granted.tools and prompt_names.granted is granted.prompts
     ends = (at for at in (tool_names.wake_at, prompt_names.wake_at) if at is not None)
@@ -197,7 +193,7 @@ def _clashes(tools: Assigned, prompts: Assigned) -> Iterator[Clash]:
 def _catalogue(order: Sequence[PeerView], now: Standing, before: Merged | None) -> Catalogue:
     """The one of before, where what it holds is the same."""
     previous = before.catalogue if before is not None else EMPTY
-    listings = now.listings
+    listings = {view.name: found for view in order if (found := shown(view)) is not None}
     built = Catalogue(
         version=previous.version + 1,
         digest=_digest(now.lines),
@@ -206,7 +202,7 @@ def _catalogue(order: Sequence[PeerView], now: Standing, before: Merged | None) 
         resources=now.resources.entries,
         collisions=now.tools.collisions,
         excluded=(
-            *[lost for one in listings.values() for lost in one.listing.excluded],
+            *[lost for one in listings.values() for lost in one.excluded],
             *now.tools.excluded,
             *now.prompts.excluded,
             *now.resources.excluded,
@@ -236,32 +232,8 @@ def _missing(order: Iterable[PeerView]) -> Iterator[Missing]:
             yield Missing(view.name, view.state, view.cause, view.reason)
 
 
-def _digests(
-    order: Iterable[PeerView], known: Mapping[str, ListingDigest]
-) -> dict[str, ListingDigest]:
-    """A listing is hashed once, however often it is merged."""
-    return {
-        view.name: old
-        if (old := known.get(view.name)) is not None and old.listing is listing
-        else ListingDigest(listing, listing_digest(listing))
-        for view in order
-        if view.enabled and (listing := view.listing) is not None
-    }
-
-
-def listing_digest(listing: Listing) -> str:
-    """Over the bytes of every entry, each with its length, so that no two lists look alike."""
-    parts: list[bytes] = []
-    for group in (listing.tools, listing.prompts, listing.resources):
-        parts.append(b"%d;" % len(group))
-        for entry in group:
-            raw = entry.raw
-            parts += (b"%d:" % len(raw), raw)
-    return hashlib.sha256(b"".join(parts)).hexdigest()
-
-
 def catalogue_digest(
-    listings: Mapping[str, ListingDigest],
+    listings: Mapping[str, Listing],
     tools: Iterable[entries.Named],
     prompts: Iterable[entries.Named],
 ) -> str:
@@ -282,7 +254,7 @@ def catalogue_digest(
 _NONE_OFFERED: Final = entries.offered_digest(())
 
 
-def _line(server: str, listed: ListingDigest | None, tools: str | None, prompts: str | None) -> str:
+def _line(server: str, listed: Listing | None, tools: str | None, prompts: str | None) -> str:
     if listed is None:
         return ""
     return f"{server} {listed.digest} {tools or _NONE_OFFERED} {prompts or _NONE_OFFERED}\n"
@@ -291,11 +263,11 @@ def _line(server: str, listed: ListingDigest | None, tools: str | None, prompts:
 def _lines(
     order: Sequence[PeerView],
     moved: Sequence[int],
-    now: tuple[Mapping[str, ListingDigest], Side[ToolEntry], Side[PromptEntry]],
+    now: tuple[Side[ToolEntry], Side[PromptEntry]],
     last: Standing | None,
 ) -> tuple[str, ...]:
     """Those of `last`, but for the servers of which something is another than it was."""
-    listings, tools, prompts = now
+    tools, prompts = now
     if last is None or len(last.lines) != len(order):
         places, lines = set(range(len(order))), [""] * len(order)
     else:
@@ -303,9 +275,8 @@ def _lines(
         places.update(entries.differing(last.tools.blocks, tools.blocks))
         places.update(entries.differing(last.prompts.blocks, prompts.blocks))
     for at in places:
-        server = order[at].name
-        offered = tools.blocks[at].digest, prompts.blocks[at].digest
-        lines[at] = _line(server, listings.get(server), *offered)
+        view, offered = order[at], (tools.blocks[at].digest, prompts.blocks[at].digest)
+        lines[at] = _line(view.name, shown(view), *offered)
     return tuple(lines)
 
 

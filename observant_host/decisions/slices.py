@@ -17,10 +17,9 @@ from observant_host.decisions.catalogue import (
     Collision,
     Excluded,
     Listing,
-    ListingDigest,
     ResourceEntry,
 )
-from observant_host.decisions.merge import catalogue_digest, listing_digest
+from observant_host.decisions.merge import catalogue_digest
 from observant_host.decisions.names import SEPARATOR, Grant, qualified
 from observant_host.decisions.terms import ExclusionReason
 
@@ -87,8 +86,8 @@ def sliced(catalogue: Catalogue, part: Slice) -> Catalogue:
     tools = tuple(entry for entry in catalogue.tools if part.admits(entry.server, entry.local_name))
     prompts = tuple(entry for entry in catalogue.prompts if part.has_server(entry.server))
     listings = {
-        server: _listed(digested, part)
-        for server, digested in catalogue.listings.items()
+        server: _listed(listing, part)
+        for server, listing in catalogue.listings.items()
         if part.has_server(server)
     }
     here = part.has_server
@@ -120,14 +119,13 @@ def _key(part: Slice) -> str:
     return msgspec.json.encode((part.mode, part.servers, part.allow, part.deny)).decode()
 
 
-def _listed(digested: ListingDigest, part: Slice) -> ListingDigest:
+def _listed(listing: Listing, part: Slice) -> Listing:
     """A listing without the tools that are not there; itself where all of them are."""
-    listing = digested.listing
     tools = tuple(tool for tool in listing.tools if part.admits(listing.server, tool.name))
     excluded = _excluded(listing.excluded, part)
-    kept: Listing = msgspec.structs.replace(listing, tools=tools, excluded=excluded)
-    same = len(tools) == len(listing.tools)
-    return ListingDigest(kept, digested.digest if same else listing_digest(kept))
+    digest = listing.digest if len(tools) == len(listing.tools) else ""
+    kept: Listing = msgspec.structs.replace(listing, tools=tools, excluded=excluded, digest=digest)
+    return kept
 
 
 def _excluded(excluded: Iterable[Excluded], part: Slice) -> tuple[Excluded, ...]:

@@ -205,7 +205,7 @@ def _truncated(before: Catalogue, views: Sequence[PeerView], peer: str) -> str |
         if view.name == peer:
             return listing.truncated
         known = before.listings.get(view.name)
-        if not peer and (known is None or known.listing is not listing):
+        if not peer and known is not listing:
             marks.append(f"{view.name}: {listing.truncated}")
     return "; ".join(marks)[:MAX_MARKS_CHARS] or None
 
