@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import ssl
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.transports.suite import FAR, opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from observant_host.transports.http.transport import HttpTransport
     from tests.support.receivers import Recorder
@@ -80,6 +82,21 @@ async def test_its_date_may_differ_and_its_body_come_apart(making: Making) -> No
         recorder = await opened(transport)
         ways = [await asked(transport, recorder, number) for number in range(1, 5)]
     assert ways == [False, True, True, True]
+
+
+async def test_it_is_the_same_over_tls(making: Making, certificate: Path) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    async with HttpPeer(result, tls=tls) as peer:
+        transport = making.http(url=peer.url, ca_bundle=str(certificate))
+        recorder = await opened(transport)
+        ways = [await asked(transport, recorder, number) for number in range(1, 9)]
+        assert ways == [False] + [True] * 7
+        assert {seen.connection for seen in peer.seen} == {1}
+        sent: Any = transport.send(modern(9), expires=FAR)
+        transport.cancel(9)
+        assert sent.task is None
+        await peer.until(lambda peer: peer.gone[1].is_set())
 
 
 async def test_a_legacy_request_carries_its_session(making: Making) -> None:
