@@ -75,9 +75,9 @@ class Posting:
         if not out.modern:
             exchange.session_id = self._session.id
         key = out.modern, out.method, out.name, out.version, exchange.session_id
-        opening = client.openings.get(key)
+        opening = client.openings.find(key)
         if opening is None:
-            opening = client.remember(key, post_headers(out, self._session))
+            opening = client.openings.keep(key, client.url, post_headers(out, self._session))
         return opening is not None and client.begin(exchange, opening)
 
     def take(self, exchange: Exchange, known: Known, body: bytes) -> None:

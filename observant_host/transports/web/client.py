@@ -6,10 +6,8 @@ Retrying Requests.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
-from base64 import b64encode
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
@@ -17,21 +15,13 @@ from yarl import URL
 
 from observant_host.errors import HostError, HttpFailure, TransportError
 from observant_host.transports.web.connections import PASSAGE, Connector
-from observant_host.transports.web.direct import (
-    MAX_BODY,
-    Address,
-    Opening,
-    head_of_post,
-    post,
-    response,
-    written,
-)
+from observant_host.transports.web.direct import MAX_BODY, post, response
 from observant_host.transports.web.failures import Failures, shown
 from observant_host.transports.web.lines import READ_BYTES
+from observant_host.transports.web.openings import Openings, merged, written
 from observant_host.transports.web.proxies import proxy_for
 from observant_host.transports.web.reply import Reply
 from observant_host.transports.web.tls import trust
-from observant_host.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +32,7 @@ if TYPE_CHECKING:
     from observant_host.transports.base import Credentials
     from observant_host.transports.web.connections import Passage
     from observant_host.transports.web.exchanges import Exchange
+    from observant_host.transports.web.openings import Opening
     from observant_host.transports.web.reply import Response
 
 CALL_CONNECTIONS: Final = 256
@@ -51,10 +42,6 @@ what a process has descriptors for."""
 STREAM_CONNECTIONS: Final = 256
 """In a pool of their own, so that long streams and what must not wait (a cancellation, an answer
 to the server) never stand in line with calls."""
-
-MAX_OPENINGS: Final = 256
-"""Of POSTs that are remembered: one for each tool that is called. Beyond it all are made anew."""
-MAX_OPENING_BYTES: Final = 4096
 
 MAX_HOPS: Final = 5
 MAX_PLAIN_BODY: Final = 1 << 20
@@ -81,20 +68,16 @@ class WebClient:
         streams: Connector,
     ) -> None:
         self.url = url.with_user(None)
-        self._from_url = {"User-Agent": USER_AGENT, **_basic(url)}
+        self.openings = Openings(url)
         self.failures = Failures(masker=masker, clock=clock)
         self._name = name
         self._credentials = credentials
-        self._given: Mapping[str, str] = {}
         self.authorization = ""
-        self.openings: dict[object, Opening] = {}
-        """Of POSTs, as long as credentials and URL are the same; see `remember`."""
         self._masker = masker
         self._clock = clock
         self._proxy = proxy
         self._calls = calls
         self._pools = [(each, _session(each)) for each in (calls, streams)]
-        self._stand(self._from_url)
 
     async def ask(
         self,
@@ -128,19 +111,6 @@ class WebClient:
             await reply.finish()
         raise self.failures.make("redirect", target, f"redirects in a circle of {MAX_HOPS} hops")
 
-    def remember(self, key: object, headers: Mapping[str, str]) -> Opening | None:
-        """How a POST with these headers begins, for all that have this key; None where it cannot
-        be one."""
-        try:
-            opening = self._opening(self.url, headers)
-        except ValueError:
-            return None
-        if len(self.openings) >= MAX_OPENINGS:
-            self.openings.clear()
-        if len(opening.head) <= MAX_OPENING_BYTES:
-            self.openings[key] = opening
-        return opening
-
     def begin(self, exchange: Exchange, opening: Opening) -> bool:
         """Write its POST to an idle connection, and tell it what comes. False where that cannot be
         done without waiting for something; then nothing was done."""
@@ -148,7 +118,8 @@ class WebClient:
         if (
             self._credentials.present(now) != opening.given
             or exchange.expires <= now
-            or not self._direct
+            or self._proxy is not None
+            or not self.openings.apart
             or len(frame) > MAX_BODY
             or (line := self._calls.take(now)) is None
         ):
@@ -203,13 +174,13 @@ class WebClient:
             if line is not None and passage.opening is not None:
                 answer: Response = await response(line, passage.opening.address)
             elif verb == "POST" and frame and len(frame) <= MAX_BODY and self._direct:
-                answer = await post(connector, self._opening(url, headers), frame)
+                answer = await post(connector, self.openings.made(url, headers), frame)
             else:
                 answer = await session.request(
                     verb,
                     url,
                     data=_body(frame),
-                    headers=merged(self._standing, headers),
+                    headers=merged(self.openings.standing, headers),
                     allow_redirects=False,
                     proxy=self._proxy,
                 )
@@ -219,25 +190,10 @@ class WebClient:
             raise self.failures.of_error(error, url, passage) from error
         return self.reply(answer, passage, url)
 
-    def _stand(self, standing: dict[str, str]) -> None:
-        """These go with every request from now on, but for what one says itself.
-
-        Where they are none of what one may say itself, they need not be compared with it.
-        """
-        self._standing = standing
-        apart = not any(_is_said(name.lower()) for name in standing)
-        self._direct = apart and self._proxy is None
-        self._opened: tuple[Address, str] | None = None
-        self.openings.clear()
-
-    def _opening(self, url: URL, headers: Mapping[str, str]) -> Opening:
-        """Where a POST to this URL goes, and how it begins: made once for many, but for its own
-        headers. Raises ValueError where one would be two."""
-        if self._opened is None or self._opened[0].url is not url:
-            address = Address("POST", url, loop=asyncio.get_running_loop())
-            self._opened = address, address.opening(self._standing)
-        address, begins = self._opened
-        return Opening(address, self._given, head_of_post(begins, headers))
+    @property
+    def _direct(self) -> bool:
+        """Whether a small POST needs no session."""
+        return self._proxy is None and self.openings.apart
 
     def _distrust(self) -> None:
         for connector, _ in self._pools:
@@ -249,10 +205,9 @@ class WebClient:
         except HostError as error:
             what = f"was not asked: {error}"
             raise self.failures.make("credentials", url, what, sent=False) from error
-        if given != self._given:
-            self._given = dict(given)
-            self._stand(merged(self._from_url, given))
-            told = repr(sorted(self._given.items())).encode()
+        if given != self.openings.given:
+            self.openings.stand(given)
+            told = repr(sorted(given.items())).encode()
             self.authorization = hashlib.sha256(told).hexdigest()
         return given
 
@@ -284,7 +239,7 @@ class WebClient:
         target = target.with_user(None).with_fragment(None)
         if reply.status == 308 and reply.url == self.url:
             self.url = target
-            self.openings.clear()
+            self.openings.forget()
         return target
 
     def _redirect(self, reply: Reply, where: str) -> HttpFailure:
@@ -352,35 +307,6 @@ def _session(connector: Connector) -> aiohttp.ClientSession:
         trust_env=False,
         read_bufsize=READ_BYTES,
     )
-
-
-USER_AGENT: Final = f"observant-host/{VERSION}"
-
-
-def _basic(url: URL) -> dict[str, str]:
-    """The user and password that a URL may carry, as the header that they become."""
-    if url.user is None and url.password is None:
-        return {}
-    pair = f"{url.user or ''}:{url.password or ''}".encode()
-    return {"Authorization": f"Basic {b64encode(pair).decode()}"}
-
-
-_SAID: Final = frozenset(
-    {"accept", "accept-encoding", "content-length", "content-type", "last-event-id"}
-    | {"transfer-encoding"}
-)
-
-
-def _is_said(name: str) -> bool:
-    """Whether one request may say this itself. Credentials are not allowed to (auth.header_text),
-    so nearly always none of what stands is."""
-    return name in _SAID or name.startswith("mcp-")
-
-
-def merged(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Later ones win, in whatever case they write a name."""
-    named = {name.lower(): (name, value) for layer in layers for name, value in layer.items()}
-    return dict(named.values())
 
 
 def _body(frame: bytes | None) -> aiohttp.Payload | bytes | None:

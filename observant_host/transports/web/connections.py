@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from observant_host.telemetry.facade import Telemetry
     from observant_host.timing.clock import Clock
-    from observant_host.transports.web.direct import Opening
     from observant_host.transports.web.lines import Known, Line
+    from observant_host.transports.web.openings import Opening
 
 KEEPALIVE_S: Final = 4.0
 """Common servers close an idle connection after 5 s or more: we do it first."""

@@ -7,61 +7,31 @@ and its parser are used without these. Whatever is not that simple (another verb
 body) goes through the session. Where a connection is idle, and what is answered on it is known,
 not even these are needed: see `lines`.
 
-Source: RFC 9112 3 Request Line, 5 Field Syntax; RFC 9110 15.2 Informational 1xx.
+Source: RFC 9110 15.2 Informational 1xx.
 """
 
 from __future__ import annotations
 
-import re
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 from observant_host.transports.web.lines import line_of
+from observant_host.transports.web.openings import written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aiohttp.client_reqrep import ConnectionKey
-
     from observant_host.transports.web.connections import Connector
     from observant_host.transports.web.lines import Line
+    from observant_host.transports.web.openings import Address, Opening
 
 MAX_BODY: Final = 64 * 1024
 """Written at once, whatever the connection has taken by then: what a socket takes anyway."""
 
-_CONTROL: Final = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""Besides line breaks, which are counted; a tab is allowed (RFC 9110 5.5 Field Values)."""
-
 _NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 _CLOSED: Final = "Connection closed"
-
-
-class Address(aiohttp.ClientRequest):
-    """Where to connect, as the library's connector wants it: a request that is never sent, kept for
-    all that go to the same place."""
-
-    @cached_property
-    def connection_key(self) -> ConnectionKey:
-        """Asked for by each call, and always the same."""
-        return super().connection_key
-
-    def opening(self, standing: Mapping[str, str]) -> str:
-        """The request line, and the fields that every POST to here has. Raises ValueError."""
-        fields = dict(standing)
-        if not any(name.lower() == "host" for name in fields):
-            fields = {"Host": self.headers["Host"], **fields}
-        return f"POST {self.url.raw_path_qs} HTTP/1.1\r\n{_lines(fields)}"
-
-
-class Opening(NamedTuple):
-    """How a POST begins, up to its length: where it goes, and by which credentials."""
-
-    address: Address
-    given: Mapping[str, str]
-    head: bytes
 
 
 class DirectResponse:
@@ -125,21 +95,3 @@ async def response(line: Line, address: Address) -> DirectResponse:
     except BaseException:
         line.hang_up()
         raise
-
-
-def written(opening: Opening, frame: bytes) -> bytes:
-    return b"%b%d\r\n\r\n%b" % (opening.head, len(frame), frame)
-
-
-def head_of_post(opening: str, fields: Mapping[str, str]) -> bytes:
-    """All of a head but its length. Raises ValueError for a field that would be two."""
-    return f"{opening}{_lines(fields)}Content-Length: ".encode()
-
-
-def _lines(fields: Mapping[str, str]) -> str:
-    """Raises ValueError where a value would begin another field, or is none."""
-    lines = [f"{name}: {value}\r\n" for name, value in fields.items()]
-    text = "".join(lines)
-    if text.count("\n") != len(lines) or text.count("\r") != len(lines) or _CONTROL.search(text):
-        raise ValueError("a header field holds a line break or another control character")
-    return text
