@@ -86,8 +86,8 @@ def _wrap(kind: Any, tap: Tap, lives: dict[int, Any]) -> None:
         lives[id(self)] = receiver
         await opens(self, receiver)
 
-    def sent(self: Any, out: Any, *, expires: float) -> Any:
-        result = sends(self, out, expires=expires)
+    def sent(self: Any, out: Any, expires: float) -> Any:
+        result = sends(self, out, expires)
         tap.saw(self, lives.get(id(self)), out.frame)
         return result
 
