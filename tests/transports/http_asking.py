@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 MAX = 1 << 20
+GOOD = json.dumps(answer(1, {"text": "ä\u2028"}), ensure_ascii=False).encode()
 
 
 async def asked(
@@ -53,4 +54,16 @@ async def failure_of(
     return failure
 
 
-GOOD = json.dumps(answer(1, {"text": "ä\u2028"}), ensure_ascii=False).encode()
+async def lost(recorder: Any, request_id: int) -> HttpFailure:
+    error = await recorder.loss_of(request_id)
+    assert isinstance(error, HttpFailure)
+    return error
+
+
+async def ok(exchange: Exchange) -> None:
+    if exchange.seen.verb != "POST":
+        await exchange.empty(405)
+    elif "id" in exchange.seen.message:
+        await exchange.result()
+    else:
+        await exchange.empty(202)
