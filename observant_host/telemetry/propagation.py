@@ -6,6 +6,7 @@ Formats follow W3C Trace Context level 1; in MCP they travel as `_meta.tracepare
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from typing import Final
@@ -19,7 +20,9 @@ _TRACESTATE: Final = re.compile(r"[\t -~]{0,512}")
 """A tracestate that is passed on: of the characters and length that W3C Trace Context 3.3.1 has.
 Bytes of a header that are no text would be text to nobody behind us."""
 
-random_bits: Final = random.Random().getrandbits  # noqa: S311 - trace ids identify, they protect nothing
+_random: Final = random.Random()  # noqa: S311 - trace ids identify, they protect nothing
+os.register_at_fork(after_in_child=_random.seed)  # else all workers of a program give the same ids
+random_bits: Final = _random.getrandbits
 
 
 class TraceContext(msgspec.Struct, frozen=True, gc=False):

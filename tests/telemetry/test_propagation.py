@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from observant_host.telemetry.propagation import TraceContext, new_span_id, new_trace_id, parse
@@ -12,6 +15,24 @@ GOOD = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 def test_a_context_survives_the_way_out_and_in() -> None:
     context = TraceContext(new_trace_id(), new_span_id(), sampled=True)
     assert parse(context.traceparent()) == context
+
+
+FORKING = """
+import os
+from observant_host.telemetry.propagation import new_trace_id
+for _ in range(2):
+    if os.fork() == 0:
+        os.write(1, b"%x " % new_trace_id())
+        os._exit(0)
+os.wait(), os.wait()
+"""
+
+
+def test_two_workers_of_a_program_that_forks_give_different_ids() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING], capture_output=True, check=True, timeout=60
+    )
+    assert len(set(done.stdout.split())) == 2
 
 
 def test_the_specifications_example_is_read() -> None:
