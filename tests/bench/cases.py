@@ -115,7 +115,7 @@ class Cases:
         starts = {
             f"start{count}": Case(
                 f"{count} servers to ready",
-                {way: partial(self._start, way, count) for way in ("bare", "ours")},
+                {way: partial(self._start, way, count) for way in ("bare", "ours", "as_run")},
             )
             for count in (50, 500)
         }

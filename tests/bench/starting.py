@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 STARTERS: Final = Path(__file__).parent / "starters"
-Client = Literal["ours", "bare", "official_sdk"]
+Client = Literal["ours", "as_run", "bare", "official_sdk"]
 IMPORTS: Final[dict[Client, str]] = {
     "ours": "from observant_host import Host, HttpServer, StdioServer",
+    "as_run": "import observant_host.cli.main",
     "bare": "import asyncio, json",
     "official_sdk": "from mcp import Client, StdioServerParameters",
 }
@@ -59,7 +60,8 @@ def imported(client: Client, *, python: str | None = None) -> dict[str, float]:
 
 def available() -> tuple[Client, ...]:
     """Clients that can run here."""
-    return ("ours", "bare", "official_sdk") if "MCP_PYTHON" in os.environ else ("ours", "bare")
+    rivals: tuple[Client, ...] = ("official_sdk",) if "MCP_PYTHON" in os.environ else ()
+    return ("ours", "as_run", "bare", *rivals)
 
 
 def smallest(runs: list[dict[str, float]]) -> dict[str, float]:

@@ -211,6 +211,14 @@ def _starting(peers: int) -> Iterator[Target]:
     )
     yield Target(work=f"{work}: loop stall", figure="stall_ms", limit=60, unit="ms", **shared)
     yield Target(
+        work=f"{work}: loop stall, as `observant-host run` collects garbage",
+        case=case,
+        way="as_run",
+        figure="stall_ms",
+        limit=60,
+        unit="ms",
+    )
+    yield Target(
         work=f"{work}: threads a child", figure="threads_each", limit=FEW_THREADS, **shared
     )
 

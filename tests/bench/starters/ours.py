@@ -25,4 +25,5 @@ async def main():
         meter.ready(tools=len(host.catalogue.tools))
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())
