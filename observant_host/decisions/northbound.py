@@ -58,7 +58,8 @@ DOOR_STATUS: Final[Mapping[int, int]] = {
 tool, a resource that is not there) is an answer: 200, but for a capability the client lacks."""
 
 MAX_REMEMBERED: Final = 1024
-"""Bytes of a `_meta` whose reading is remembered; usual ones have a third of it."""
+"""Bytes of a `_meta` whose reading is remembered; usual ones have a third of it. One that is never
+said again (it has a token, or a trace) displaces what nobody has said for longest."""
 MAX_SHOWN: Final = 128
 """Characters of a caller's own wrong words that are repeated to it."""
 
@@ -148,7 +149,7 @@ def read_request(
         return params
     if era == "modern":
         raw = bytes(params.get("_meta", b""))
-        meta = _read_before(raw) if _is_the_same_each_time(raw) else read_meta(params)
+        meta = _read_before(raw) if 0 < len(raw) <= MAX_REMEMBERED else read_meta(params)
     else:
         meta = read_legacy_meta(params, version=version or "", capabilities=capabilities or {})
     if isinstance(meta, Refusal):
@@ -220,15 +221,6 @@ def read_meta(params: Mapping[str, Raw]) -> Meta | Refusal:
     if known.log_level is not None and known.log_level not in LOG_LEVELS:
         return at_the_door(INVALID_PARAMS, f"`{LOG_LEVEL}` must be one of {', '.join(LOG_LEVELS)}")
     return _meta(*fields, version=known.version, capabilities=known.capabilities)
-
-
-def _is_the_same_each_time(raw: bytes) -> bool:
-    """Whether this client may well send exactly this `_meta` with its next request."""
-    return (
-        0 < len(raw) <= MAX_REMEMBERED
-        and b'"progressToken"' not in raw
-        and b'"traceparent"' not in raw
-    )
 
 
 @lru_cache(maxsize=256)  # clients: each says the same of itself with every request

@@ -276,7 +276,7 @@ class Host(Operating):
         fresh, once that is over.
         """
         core = self._core
-        if core is None or not core.opened.is_set():
+        if core is None or not core.opened.raised:
             return EMPTY
         core.catch_up()
         core.looked_at()
