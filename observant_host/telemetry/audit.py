@@ -114,7 +114,7 @@ class Audit:
         self._tell_lost()
 
     def _put(self, line: _Line) -> None:
-        if self._thread.waiting >= LINES_WAITING:
+        if self._thread.waiting() >= LINES_WAITING:
             self._stream.lost += 1
         else:
             self._thread.put(line)

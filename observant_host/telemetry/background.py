@@ -46,6 +46,8 @@ class Background(Generic[T]):
         self._batch = batch
         self._enough = enough or sys.maxsize
         self._queue: deque[T | _Marker] = deque()
+        self.waiting: Callable[[], int] = self._queue.__len__
+        """Ordinary items that wait."""
         self._urgent: deque[T] = deque()
         self._wake = threading.Event()
         self._hurry = threading.Event()
@@ -55,11 +57,6 @@ class Background(Generic[T]):
         self._flushed = 0  # counted by the thread
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
-
-    @property
-    def waiting(self) -> int:
-        """Ordinary items that wait."""
-        return len(self._queue)
 
     def put(self, item: T, *, urgent: bool = False) -> None:
         """From any thread. After close, items are ignored."""

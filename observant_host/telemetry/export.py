@@ -128,7 +128,7 @@ class Export:
         if not done.context.sampled or self._closed:
             return
         self._ended += 1
-        if self._thread.waiting >= QUEUE:
+        if self._thread.waiting() >= QUEUE:
             self._dropped += 1
             return
         try:

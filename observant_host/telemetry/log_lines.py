@@ -65,7 +65,7 @@ class StderrLines:
 
     def __call__(self, level: str, line: str) -> None:
         self.tail.append(line)
-        if self._thread.waiting >= LINES_WAITING:
+        if self._thread.waiting() >= LINES_WAITING:
             self.lost += 1
             return
         self._thread.put(line, urgent=LEVELS[level] >= LEVELS["warning"])

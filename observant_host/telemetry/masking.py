@@ -111,7 +111,7 @@ class Cleaner:
     """
 
     def __init__(self, masker: Masker, *, limit: int = 1024) -> None:
-        self._masker = masker
+        self.masker = masker
         self._limit = limit
         self._cache: dict[str, str] = {}
         self._version = masker.version
@@ -119,14 +119,14 @@ class Cleaner:
     @property
     def version(self) -> int:
         """The masker's: texts cleaned under an earlier one may show what is a secret now."""
-        return self._masker.version
+        return self.masker.version
 
     def text(self, value: str, *, limit: int | None = None) -> str:
         """At most `limit` characters (default: what was given at construction)."""
         if limit is not None or len(value) > self._limit:
             return self._clean(value, limit or self._limit)
-        if self._version != self._masker.version:
-            self._version = self._masker.version
+        if self._version != self.masker.version:
+            self._version = self.masker.version
             self._cache.clear()
         if (known := self._cache.get(value)) is None:
             if len(self._cache) >= MAX_CACHED:
@@ -135,7 +135,7 @@ class Cleaner:
         return known
 
     def _clean(self, value: str, limit: int) -> str:
-        return self._masker.text(value)[:limit].translate(_CONTROL)
+        return self.masker.text(value)[:limit].translate(_CONTROL)
 
 
 MAX_CACHED: Final = 4096

@@ -120,13 +120,13 @@ class OtlpJson:
         """What encodes calls, each after its request, that differ from these two in numbers only:
         what `span` would give of both, but for what all of them have in common in pieces that are
         made once. Not for what has a trace state."""
-        version = -1
+        masker, version = self._cleaner.masker, -1
         of_request = of_call = root = child = late_request = late_call = b""
 
         def encoded(done: OneOfMany) -> tuple[bytes, ...]:
             nonlocal version, of_request, of_call, root, child, late_request, late_call
-            if version != self._cleaner.version:
-                version = self._cleaner.version
+            if version != masker.version:
+                version = masker.version
                 of_request, after_id = self._around_id(request)
                 of_call, root, child = self._common(call), after_id + _ROOT, after_id + _CHILD
                 late_request, late_call = self._late(call, request)

@@ -105,7 +105,7 @@ class Recorder:
     def emit(self, done: Finished) -> None:
         urgent = RULES[type(done.fact)].stream == "decisions"
         stream = self._decisions if urgent else self._traces
-        if not urgent and self._thread.waiting >= TRACES_WAITING:
+        if not urgent and self._thread.waiting() >= TRACES_WAITING:
             stream.lost += 1
             return
         try:
@@ -117,10 +117,11 @@ class Recorder:
 
     def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None]:
         """Both spans by one form; see `Repetitive`."""
-        encoded, stream, thread = self._encoder.pair(call, request), self._traces, self._thread
+        encoded, stream = self._encoder.pair(call, request), self._traces
+        waiting, put = self._thread.waiting, self._thread.put
 
         def keep(done: OneOfMany) -> None:
-            if thread.waiting >= TRACES_WAITING:
+            if waiting() >= TRACES_WAITING:
                 stream.lost += 2
                 return
             if done.outer.tracestate:
@@ -132,7 +133,7 @@ class Recorder:
             except Exception:  # noqa: BLE001 - as in `emit`
                 stream.lost += 2
             else:
-                thread.put((stream, both, 2))
+                put((stream, both, 2))
 
         return keep
 

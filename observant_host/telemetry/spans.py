@@ -158,7 +158,7 @@ class SpanSink:
 
     def alike(self, call: Finished, request: Finished) -> Callable[[OneOfMany], None]:
         """The spans of both, where a tracing library gave them; see `Repetitive`."""
-        cleaner = self._cleaner
+        masker, clean = self._cleaner.masker, self._clean
         version = -1
         of_call: dict[str, AttributeValue] = {}
         of_request: dict[str, AttributeValue] = {}
@@ -170,11 +170,9 @@ class SpanSink:
             if type(outer) is type(inner) is OwnIds:
                 return  # as most often, at the least cost
             queued = done.queued_ns
-            if version != cleaner.version:
-                version = cleaner.version
-                of_call, of_request = (
-                    cleaned(one.attributes, cleaner.text) for one in (call, request)
-                )
+            if version != masker.version:
+                version = masker.version
+                of_call, of_request = (cleaned(one.attributes, clean) for one in (call, request))
             if type(inner) is not OwnIds:
                 told = {**of_request, _ITS_ID: str(done.id)}
                 inner.set_attributes({**told, _DEADLINE: done.deadline_ms} if queued else told)
