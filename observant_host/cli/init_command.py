@@ -219,13 +219,14 @@ def _open_examiner(loaded: Loaded) -> Opens:
     from observant_host.host import Examiner
 
     folder = loaded.config.host.state_dir
-    return lambda config: Examiner(config, recall_from=folder, secrets=loaded.secrets)
+    return lambda config: Examiner(config, state_dir=folder, secrets=loaded.secrets)
 
 
 async def _try_all(screen: Screen, loaded: Loaded, opens: Opens) -> list[Finding]:
     import anyio
 
     from observant_host.cli.init_progress import Trials
+    from observant_host.cli.source import principal
     from observant_host.config.servers import for_a_look
     from observant_host.telemetry.masking import Masker
 
@@ -240,7 +241,7 @@ async def _try_all(screen: Screen, loaded: Loaded, opens: Opens) -> list[Finding
             return
         async with places:
             trials.began(server.name)
-            examination = await examiner.examine(patient(server), principal="cli")
+            examination = await examiner.examine(patient(server), principal=principal())
             found[server.name] = finding_of(examination, masker.text)
             trials.ended(found[server.name])
 

@@ -85,7 +85,7 @@ def probe(
     else:
         lines(screen, found)
     if suggest_legacy:
-        _suggest(screen, session, found, standalone=standalone)
+        _suggest(screen, session, found, standalone=standalone, reason=reason)
     return exit_code(found, session.required_names() if required_only else None)
 
 
@@ -116,12 +116,12 @@ def pasteable(suggestion: Suggestion) -> str:
 
 
 def _suggest(
-    screen: Screen, session: Session, found: Sequence[Server], *, standalone: bool
+    screen: Screen, session: Session, found: Sequence[Server], *, standalone: bool, reason: str
 ) -> None:
     names = [one["name"] for one in found if one["era"] == "unknown"]
     if not names:
         screen.say("every server has shown its era; there is nothing to suggest")
-    for examination in session.examine(names, standalone=standalone):
+    for examination in session.examine(names, standalone=standalone, reason=reason):
         screen.say(f"{examination.server}: {examination.sentence}")
         if examination.suggestion is not None:
             screen.answer(pasteable(examination.suggestion))

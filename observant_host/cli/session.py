@@ -246,12 +246,16 @@ class Session:
         found = await asyncio.to_thread(read_decisions, [self.state_dir], server=server)
         return msgspec.json.encode({"server": server, "decisions": found})
 
-    def examine(self, names: Sequence[str], *, standalone: bool) -> list[Examination]:
+    def examine(
+        self, names: Sequence[str], *, standalone: bool, reason: str = ""
+    ) -> list[Examination]:
         """A person's look at these servers, one after the other, in processes of their own: by the
         running host where there is one, which knows its own file."""
-        return run_async(self._examine(names, standalone=standalone))
+        return run_async(self._examine(names, standalone=standalone, reason=reason))
 
-    async def _examine(self, names: Sequence[str], *, standalone: bool) -> list[Examination]:
+    async def _examine(
+        self, names: Sequence[str], *, standalone: bool, reason: str
+    ) -> list[Examination]:
         from observant_host.cli.source import principal
         from observant_host.host import Examiner
         from observant_host.supervision.examine import Examination
@@ -259,12 +263,13 @@ class Session:
         if not standalone:
             async with self.running_client() as client:
                 if client is not None:
-                    answers = [await client.examine(name) for name in names]
+                    answers = [await client.examine(name, reason=reason) for name in names]
                     return [msgspec.json.decode(one, type=Examination) for one in answers]
 
         servers = [server for server in self.config.servers if server.name in names]
-        async with Examiner(self.config, recall_from=self.state_dir) as examiner:
-            return [await examiner.examine(one, principal=principal()) for one in servers]
+        who = principal()
+        async with Examiner(self.config, state_dir=self.state_dir) as examiner:
+            return [await examiner.examine(one, principal=who, reason=reason) for one in servers]
 
 
 def trace_of(variables: Mapping[str, str]) -> dict[str, str]:

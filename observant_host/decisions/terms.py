@@ -123,6 +123,7 @@ class Trigger(StrEnum):
     LATE_EVIDENCE = "late_evidence"
     RELOAD = "reload"
     MANUAL = "manual"
+    LOOK = "look"  # a person's, by a process of its own that serves nobody
     LIST_CHANGED = "list_changed"
     EXPIRED = "expired"
     WAKE = "wake"  # a call wanted it before its time

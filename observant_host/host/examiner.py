@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from observant_host.errors import InstanceLocked
 from observant_host.host.door import Host
 from observant_host.supervision.declared import secrets_of
 from observant_host.supervision.examine import examine
@@ -21,25 +23,34 @@ if TYPE_CHECKING:
 class Examiner:
     """`async with Examiner(config) as examiner: await examiner.examine(server)`.
 
-    `secrets` are masked besides those of the configuration's `env` and `headers`.
-    Keeps nothing; `recall_from` is the state folder whose memory says which servers were modern.
-    Any number of examinations may go on at a time.
+    `secrets` are masked besides those of the configuration's `env` and `headers`. `state_dir` is
+    the state folder whose memory says which servers were modern, and where each look is recorded,
+    as the configuration says; a folder that a running host holds is only read. None: nothing is
+    kept. Any number of examinations may go on at a time.
     """
 
     def __init__(
         self,
         config: HostConfig,
         *,
-        recall_from: str | PathLike[str] | None = None,
+        state_dir: str | PathLike[str] | None = None,
         secrets: Sequence[str] = (),
         **keys: Any,
     ) -> None:
         known = (*secrets, *secrets_of(config))
         bare = msgspec.structs.replace(config, servers=())
-        self._host = Host(config=bare, recall_from=recall_from, secrets=known, **keys)
+        self._folder = state_dir
+        self._record = state_dir is not None and config.telemetry.record
+        self._opens = partial(Host, config=bare, secrets=known, partial=True, **keys)
+        self._host: Host
 
     async def __aenter__(self) -> Self:
-        await self._host.__aenter__()
+        self._host = self._opens(state_dir=self._folder, record=self._record)
+        try:
+            await self._host.__aenter__()
+        except InstanceLocked:
+            self._host = self._opens(recall_from=self._folder)
+            await self._host.__aenter__()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from observant_host.decisions.incident_terms import IncidentKind, is_modern
-from observant_host.decisions.terms import OUTAGES
+from observant_host.decisions.terms import OUTAGES, Trigger
 from observant_host.incidents.moments import Acted, Decided, Dropped, Moment, Moved, Restarted
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ class _Fold:
                 pass
 
     def _decided(self, one: Decided) -> None:
+        if one.trigger == Trigger.LOOK:
+            return  # nobody was served by it, so nothing began or ended
         if one.generation != self._generation or one.trigger == "boot":
             self._generation, self._life_modern = one.generation, False
         self._proven = self._proven or one.previous == "modern" or one.reason == "was_modern"

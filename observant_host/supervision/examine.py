@@ -120,7 +120,7 @@ async def _look(record: PeerRecord, lives: Lives, around: Surroundings) -> None:
         life,
         permission=Permission.REFUSED if modern else Permission.GRANTED,
         proven=modern,
-        trigger=Trigger.MANUAL,
+        trigger=Trigger.LOOK,
         previous_era=Era.UNKNOWN,
         respawn=lives.open,
         open_sse=lives.open_sse,

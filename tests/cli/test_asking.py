@@ -272,6 +272,25 @@ def test_without_a_host_a_command_about_one_server_changes_no_name_of_the_others
     assert names() == before
 
 
+def test_without_a_host_a_look_for_an_old_server_is_recorded_with_who_and_why(
+    tmp_path, capsys
+) -> None:
+    stage = stage_in(tmp_path)
+    argv = ["probe", "attic", "--suggest-legacy", "--reason", "spring", "-c", str(stage.config)]
+    assert run(argv) == 3
+    assert run(["explain", "attic", "--json", "-c", str(stage.config)]) == 0
+    said = capsys.readouterr().out
+    told = json.loads(said[said.index('{\n  "server"') :])["decisions"]
+    assert (told[-1]["to"], told[-1]["reason"]) == ("legacy", "initialize_ok")
+    record = stage.record().decode(errors="replace")
+    assert '"examine"' in record
+    assert '"spring"' in record
+    assert stage.asked("attic").count("initialize") == 1
+    assert run(["incidents", "--json", "--server", "attic", "-c", str(stage.config)]) == 0
+    (refusal,) = json.loads(capsys.readouterr().out)["incidents"]
+    assert refusal["kind"] == "refusal", "it was looked at, and served nobody in that era"
+
+
 def test_without_any_configuration_the_message_names_what_lies_here(
     tmp_path, monkeypatch, capsys
 ) -> None:

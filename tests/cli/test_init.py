@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.lowlevel
 import pytest
 
+from observant_host.cli import source
 from observant_host.cli.init_command import FIRST_START_S, try_servers
 from observant_host.cli.output import Screen
 from observant_host.config.suggest import allowance_keys
@@ -213,7 +214,7 @@ class FakeExaminer:
         for _ in range(10):
             await anyio.lowlevel.checkpoint()
         self.together -= 1
-        assert principal == "cli"
+        assert principal == source.principal()
         assert server.timing.probe_timeout_s == FIRST_START_S
         print_ = "sha256:" + "0" * 64
         keys = allowance_keys("2024-11-05", fingerprint=print_, today=date(2026, 1, 1))

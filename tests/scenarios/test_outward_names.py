@@ -194,7 +194,7 @@ SPANS = {
 ATTRIBUTES = {
     "observant_host.peer.start": {"observant_host.peer.start.trigger": {"boot", "restart", "wake"}},
     "observant_host.era.decide": {
-        "observant_host.era.trigger": {"boot", "restart", "manual", "late_evidence"},
+        "observant_host.era.trigger": {"boot", "restart", "manual", "late_evidence", "look"},
         "observant_host.era.expected": {True, False},
         "observant_host.era.direction": {"first", "none", "upgrade", "downgrade"},
     },
