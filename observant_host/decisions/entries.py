@@ -7,7 +7,7 @@ state, or the name of one of its entries changed; the others are taken over as t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import compress, count
 from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
@@ -29,7 +29,7 @@ from observant_host.decisions.catalogue import (
 from observant_host.decisions.terms import ExclusionReason, PeerState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 ROUTABLE: Final = frozenset({PeerState.READY, PeerState.DEGRADED})
 """States in which a server takes calls."""
@@ -80,7 +80,8 @@ class Side(msgspec.Struct, Generic[E], frozen=True):
     """All entries of one kind, tools or prompts, in config order, named as `assigned`.
 
     `lookup` has every accepted spelling: canonical, qualified and api name. `plain`: every api name
-    follows from its own name alone, for no two of them meet.
+    follows from its own name alone, for no two of them meet. `remade` are the places of the blocks
+    that were not taken over from the side before.
     """
 
     assigned: Assigned
@@ -91,6 +92,7 @@ class Side(msgspec.Struct, Generic[E], frozen=True):
     lookup: dict[str, E] = {}
     plain: bool = True
     changes: Changes = Changes()
+    remade: Sequence[int] = ()
 
 
 class Resources(msgspec.Struct, frozen=True):
@@ -197,24 +199,26 @@ class _Making(Generic[E]):
         self._goes_on = assigned.goes_on and before.plain and len(before.blocks) == len(order)
         self._met = False
         """Whether an api name reads like one that is granted."""
+        self._remade: Sequence[int] = range(len(order))
 
     def side(self, moved: Sequence[int]) -> Side[E]:
         before = self._before
         blocks = self._blocks(moved, api_names.plain)
-        if self._goes_on and not differing(before.blocks, blocks):
+        if self._goes_on and not self._remade:
             kept: Side[E] = msgspec.structs.replace(
                 before,
                 assigned=self._assigned,
                 collisions=self._collisions(),
                 changes=Changes(),
+                remade=(),
             )
             return kept
-        gone, came = _turnover(before.blocks, blocks)
+        gone, came = self._turnover(blocks)
         lookup = self._lookup(blocks, gone, came)
         plain = lookup is not None
         if lookup is None:
             blocks = self._exact_blocks(blocks)
-            gone, came = _turnover(before.blocks, blocks)
+            gone, came = self._turnover(blocks)
             lookup = {}
             _spell(lookup, _joined(blocks))
         return Side(
@@ -226,6 +230,7 @@ class _Making(Generic[E]):
             lookup,
             plain,
             _changes(gone, came),
+            self._remade,
         )
 
     def _collisions(self) -> tuple[Collision, ...]:
@@ -248,7 +253,9 @@ class _Making(Generic[E]):
             return tuple([self._block(view, api_name) for view in self._order])
         blocks, order, place = list(self._before.blocks), self._order, self._assigned.places
         affected = {place[server] for server in self._assigned.affected}
-        for at in affected.union(at for at in moved if not self._is_of(blocks[at], order[at])):
+        affected.update(at for at in moved if not self._is_of(blocks[at], order[at]))
+        self._remade = sorted(affected)
+        for at in self._remade:
             blocks[at] = self._block(order[at], api_name, blocks[at])
         return tuple(blocks)
 
@@ -257,7 +264,7 @@ class _Making(Generic[E]):
         every = [entry.name for entry in _joined(blocks)]
         # a granted name that is not served now is kept free for its owner's return
         exact = api_names.assign_api_names(every, taken=self._assigned.granted)
-        self._goes_on = False
+        self._goes_on, self._remade = False, range(len(blocks))
         return self._blocks((), exact.__getitem__)
 
     def _is_of(self, block: Block[E], view: PeerView) -> bool:
@@ -311,6 +318,18 @@ class _Making(Generic[E]):
         found = was.entries if was is not None else ()
         return {old.local_name: old for old in found if old.local_name not in touched}
 
+    def _turnover(self, blocks: Sequence[Block[E]]) -> tuple[Sequence[E], Sequence[E]]:
+        """Entries that went, and those that came. One that has changed is among both."""
+        before = self._before.blocks
+        if not before:
+            return (), _joined(blocks)
+        known = _by_name([before[at] for at in self._remade] if self._goes_on else before)
+        now = _by_name([blocks[at] for at in self._remade])
+        return (
+            [entry for name, entry in known.items() if now.get(name) is not entry],
+            [entry for name, entry in now.items() if known.get(name) is not entry],
+        )
+
     def _lookup(
         self, blocks: Sequence[Block[E]], gone: Sequence[E], came: Sequence[E]
     ) -> dict[str, E] | None:
@@ -342,21 +361,6 @@ def _spell(found: dict[str, E], entries: Sequence[E]) -> bool:
         found[name] = found[full] = found[api] = entry
         expected += 1 + (full != name) + (api != name)
     return len(found) == expected
-
-
-def _turnover(
-    before: Sequence[Block[E]], after: Sequence[Block[E]]
-) -> tuple[Sequence[E], Sequence[E]]:
-    """Entries that went, and those that came. One that has changed is among both."""
-    if not before:
-        return (), _joined(after)
-    at = differing(before, after)
-    known = _by_name([before[place] for place in at] if len(before) == len(after) else before)
-    now = _by_name([after[place] for place in at])
-    return (
-        [entry for name, entry in known.items() if now.get(name) is not entry],
-        [entry for name, entry in now.items() if known.get(name) is not entry],
-    )
 
 
 def _by_name(blocks: Sequence[Block[E]]) -> dict[str, E]:

@@ -268,13 +268,9 @@ def _lines(
 ) -> tuple[str, ...]:
     """Those of `last`, but for the servers of which something is another than it was."""
     tools, prompts = now
-    if last is None or len(last.lines) != len(order):
-        places, lines = set(range(len(order))), [""] * len(order)
-    else:
-        places, lines = set(moved), list(last.lines)
-        places.update(entries.differing(last.tools.blocks, tools.blocks))
-        places.update(entries.differing(last.prompts.blocks, prompts.blocks))
-    for at in places:
+    known = last.lines if last is not None else ()
+    lines = list(known) if len(known) == len(order) else [""] * len(order)
+    for at in {*moved, *tools.remade, *prompts.remade}:
         view, offered = order[at], (tools.blocks[at].digest, prompts.blocks[at].digest)
         lines[at] = _line(view.name, shown(view), *offered)
     return tuple(lines)
