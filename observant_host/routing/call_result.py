@@ -1,18 +1,22 @@
-"""What a caller gets: the server's bytes, and a view of them that is decoded on first use."""
+"""What a caller gets: the server's bytes, and a view of them that is decoded on first use.
+
+A struct, since each call makes one: a class with the same slots takes four times as long to make.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from observant_host.errors import CallFacts, InvalidResult, RpcError
+import msgspec
+from msgspec import Raw
+
+from observant_host.errors import CallFacts, Delivery, Fault, InvalidResult, RpcError
+from observant_host.schema_check import OutputProblem
+from observant_host.wire.messages import InputRequired
 from observant_host.wire.values import decode_value
 
 if TYPE_CHECKING:
-    from msgspec import Raw
-
-    from observant_host.errors import CallError, Delivery, Fault, Outcome
-    from observant_host.schema_check import OutputProblem
-    from observant_host.wire.messages import InputRequired
+    from observant_host.errors import CallError, Outcome
 
 
 class Settled(Protocol):
@@ -21,7 +25,7 @@ class Settled(Protocol):
     def facts(self) -> CallFacts: ...
 
 
-class CallResult:
+class CallResult(msgspec.Struct, eq=False):
     """One answered call. `raw` is the result object as the server sent it.
 
     `outcome` is "ok" or "tool_error" (`is_error`). `call` has what is known of the call itself;
@@ -31,28 +35,17 @@ class CallResult:
     `typed`: it is known to have a `resultType`, which a large one need not be searched for again.
     """
 
-    __slots__ = ("_call", "_data", "_raw", "input_required", "is_error", "schema_problem", "typed")
+    raw_view: Raw
+    """The same bytes as `raw`, to be put into a larger document as they are."""
+    _call: CallFacts | Settled
+    is_error: bool = False
+    schema_problem: OutputProblem | None = None
+    input_required: InputRequired | None = None
+    typed: bool = False
+    _data: dict[str, Any] | None = None
 
-    delivery: Delivery = "replied"
-    fault: Fault = "none"
-
-    def __init__(
-        self,
-        raw: Raw,
-        *,
-        call: CallFacts | Settled,
-        is_error: bool = False,
-        schema_problem: OutputProblem | None = None,
-        input_required: InputRequired | None = None,
-        typed: bool = False,
-    ) -> None:
-        self.input_required = input_required
-        self.typed = typed
-        self._raw = raw
-        self._data: dict[str, Any] | None = None
-        self._call = call
-        self.is_error = is_error
-        self.schema_problem = schema_problem
+    delivery: ClassVar[Delivery] = "replied"
+    fault: ClassVar[Fault] = "none"
 
     @property
     def call(self) -> CallFacts:
@@ -97,12 +90,7 @@ class CallResult:
 
     @property
     def raw(self) -> bytes:
-        return bytes(self._raw)
-
-    @property
-    def raw_view(self) -> Raw:
-        """The same bytes, to be put into a larger document as they are."""
-        return self._raw
+        return bytes(self.raw_view)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -118,7 +106,7 @@ class CallResult:
 
     def _decoded(self) -> dict[str, Any]:
         try:
-            value = decode_value(self._raw)
+            value = decode_value(self.raw_view)
         except (ValueError, RecursionError) as error:
             raise InvalidResult(
                 f"the result of {self.name} cannot be decoded ({error}); `raw` holds its bytes"
@@ -160,12 +148,12 @@ class CallResult:
             outcome=self.outcome,
             delivery=self.delivery,
             fault=self.fault,
-            result=self._raw,
+            result=self.raw_view,
             schema_problem=self.schema_problem,
         )
 
     def __repr__(self) -> str:
-        return f"<CallResult {self.name!r} {self.outcome} {len(self._raw)} bytes>"
+        return f"<CallResult {self.name!r} {self.outcome} {len(self.raw_view)} bytes>"
 
 
 def error_json(error: CallError, *, name: str) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class Routed(Witness):
                     self.ended_s = of.clock.monotonic()
                     of.calls.ended(self)
                     self._over()
-                    return CallResult(raw, call=self, typed=call.typed)
+                    return CallResult(raw, self, typed=call.typed)
         began_ns = perf_counter_ns() if first is None else first.began_ns
         self._operation = telemetry.operation(self.given, parent).began(
             context, handle, start_ns=start_ns, began_ns=began_ns
@@ -215,7 +215,7 @@ class Routed(Witness):
                 self.ended_s = clock.monotonic()
                 return CallResult(
                     reply.raw,
-                    call=self,
+                    self,
                     is_error=reply.is_error,
                     schema_problem=problem,
                     input_required=reply.input_required,

@@ -24,7 +24,7 @@ CALL = CallFacts("b/get", "b", "get", 2, "modern", 12.3456, "0" * 31 + "1")
 
 
 def result(data: bytes, *, is_error: bool = False) -> CallResult:
-    return CallResult(Raw(data), call=CALL, is_error=is_error)
+    return CallResult(Raw(data), CALL, is_error=is_error)
 
 
 def test_the_bytes_are_kept_and_what_is_known_of_the_call_is_beside_them() -> None:

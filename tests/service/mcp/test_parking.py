@@ -46,7 +46,7 @@ class Lot:
                 self.ended.append("cancelled")
                 raise
             self.ended.append("done")
-            return CallResult(Raw(b"{}"), call=CallFacts("t"))
+            return CallResult(Raw(b"{}"), CallFacts("t"))
 
         parked.begin(work())
         return parked

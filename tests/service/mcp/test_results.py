@@ -11,7 +11,7 @@ from observant_host.service.mcp.results import complete, contents
 
 
 def result(raw: bytes, *, attempts: int = 1) -> CallResult:
-    return CallResult(Raw(raw), call=CallFacts("n", attempts=attempts))
+    return CallResult(Raw(raw), CallFacts("n", attempts=attempts))
 
 
 def said(response: object) -> bytes:
@@ -42,7 +42,7 @@ def test_what_is_no_object_goes_on_as_it_is() -> None:
 
 def test_a_result_known_to_have_its_type_is_not_looked_into_again() -> None:
     raw = Raw(b'{"not":"looked at"}')
-    known = CallResult(raw, call=CallFacts("t"), typed=True)
+    known = CallResult(raw, CallFacts("t"), typed=True)
     assert said(complete(1, known)) == bytes(raw)
 
 
