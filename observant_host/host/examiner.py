@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from observant_host.errors import InstanceLocked
+from observant_host.errors import ConfigError, InstanceLocked
 from observant_host.host.door import Host
 from observant_host.supervision.declared import secrets_of
 from observant_host.supervision.examine import examine
@@ -25,8 +25,8 @@ class Examiner:
 
     `secrets` are masked besides those of the configuration's `env` and `headers`. `state_dir` is
     the state folder whose memory says which servers were modern, and where each look is recorded,
-    as the configuration says; a folder that a running host holds is only read. None: nothing is
-    kept. Any number of examinations may go on at a time.
+    as the configuration says; a folder that a running host holds, or that cannot be written, is
+    only read. None: nothing is kept. Any number of examinations may go on at a time.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Examiner:
         self._host = self._opens(state_dir=self._folder, record=self._record)
         try:
             await self._host.__aenter__()
-        except InstanceLocked:
+        except (InstanceLocked, ConfigError):  # held by a running host, or not to be written
             self._host = self._opens(recall_from=self._folder)
             await self._host.__aenter__()
         return self

@@ -161,6 +161,24 @@ async def test_a_copy_beside_a_running_host_heeds_its_memory_and_writes_nothing(
     assert (state / "memory.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("folder", ["held", "a file"])
+async def test_an_examiner_looks_where_its_state_folder_cannot_be_written_too(
+    tmp_path: Path, folder: str
+) -> None:
+    state = tmp_path / "state"
+    server = declare(
+        "old", StdioServer(list(scripted(era="legacy"))), allow_legacy=False, keys=QUICK
+    )
+    if folder == "a file":
+        state.touch()
+        async with Examiner(HostConfig(), state_dir=state) as examiner:
+            found = await examiner.examine(server)
+    else:
+        async with Host(state_dir=state), Examiner(HostConfig(), state_dir=state) as examiner:
+            found = await examiner.examine(server)
+    assert found.legacy_revision == "2025-11-25"
+
+
 async def test_an_examiner_looks_at_servers_without_serving_them() -> None:
     def server(name: str, *command: str):  # type: ignore[no-untyped-def]  # a test's shorthand
         return declare(name, StdioServer(list(command)), allow_legacy=False, keys=QUICK)
