@@ -29,8 +29,8 @@ def listen_in(transport: Transport, receiver: Receiver, listener: Listener) -> C
     """Returns what ends it; idempotent. One at a time on a life."""
     send, received = transport.send, receiver.frame_received
 
-    def tapped_send(out: Outbound, *, expires: float) -> Sent:
-        sent = send(out, expires=expires)
+    def tapped_send(out: Outbound, expires: float) -> Sent:
+        sent = send(out, expires)
         listener.frame_sent(out.frame)
         return sent
 
