@@ -329,7 +329,8 @@ class Core:
     def catch_up(self) -> bool:
         """Merge at once what a server has listed for the first time: who sees it ready finds what
         it offers. True where there was something; once for each server, however often asked."""
-        behind = first_listed(self.fleet, self._changed, self.store)
+        changed = self._changed  # none, at nearly every look
+        behind = bool(changed) and first_listed(self.fleet, changed, self.store)
         if behind:
             self._merge_changed()
         return behind
