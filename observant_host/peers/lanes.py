@@ -9,7 +9,7 @@ Source: McKenney, Stochastic Fairness Queueing, 1990 (round robin; the longest l
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -25,7 +25,8 @@ class Lanes(Generic[K, T]):
     somebody stands in it, so there are never more lanes than places taken."""
 
     def __init__(self) -> None:
-        self._lanes: OrderedDict[K, OrderedDict[T, None]] = OrderedDict()
+        self._lanes: dict[K, OrderedDict[T, None]] = {}
+        self._turns: deque[K] = deque()
         self.length = 0
 
     def __iter__(self) -> Iterator[T]:
@@ -36,17 +37,21 @@ class Lanes(Generic[K, T]):
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = OrderedDict()
+            self._turns.append(key)
         lane[item] = None
         self.length += 1
 
     def pop(self) -> T:
-        """The first of the lane whose turn it is. KeyError where nobody stands in line."""
-        lanes = self._lanes
-        key, lane = lanes.popitem(last=False)
+        """The first of the lane whose turn it is. IndexError where nobody stands in line."""
+        turns = self._turns
+        key = turns[0]
+        lane = self._lanes[key]
         item, _ = lane.popitem(last=False)
         self.length -= 1
         if lane:
-            lanes[key] = lane  # at the end: the others have their turn first
+            turns.rotate(-1)  # the others have their turn first
+        else:
+            self._close(key)
         return item
 
     def remove(self, key: K, item: T) -> None:
@@ -74,4 +79,8 @@ class Lanes(Generic[K, T]):
         del lane[item]
         self.length -= 1
         if not lane:
-            del self._lanes[key]
+            self._close(key)
+
+    def _close(self, key: K) -> None:
+        del self._lanes[key]
+        self._turns.remove(key)

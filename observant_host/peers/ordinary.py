@@ -112,12 +112,6 @@ class Ordinary:
         if told is not None and template is not None:
             self.told, self.template, self.possible = told, template, True
 
-    def stands(self) -> bool:
-        """Whether a call that had to wait can still go so: what else would be in its way fails all
-        who wait."""
-        peer, life = self.peer, self.life
-        return peer.life is life and not life.inbox.end.raised and not peer.tasks.enabled
-
     def errand(
         self, began: float, parent: TraceContext | None, witness: Witness | None = None
     ) -> Errand:
@@ -224,12 +218,14 @@ class OrdinaryCall(OpenCall):
     def admitted(self) -> None:
         """It has its place, and is sent from here. Where that cannot be, its future is over while
         it has no `id`: whoever awaits that goes on with the place."""
-        of, now = self.of, self.of.life.clock.monotonic()
+        peer, life = self.of.peer, self.of.life
         self.queued_ns = perf_counter_ns() - self.began_ns
-        if self.expires <= now or not of.stands():
+        self.began = now = life.clock.monotonic()
+        # what else would be in its way has failed all who wait
+        changed = peer.life is not life or life.inbox.end.raised or peer.tasks.enabled
+        if changed or self.expires <= now:
             self.future.set_result(_NO_RESULT)
             return
-        self.began = now
         try:
             self._around.run(self.send, self._params)
         except Exception as failed:  # noqa: BLE001 - for whoever awaits it

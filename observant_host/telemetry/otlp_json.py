@@ -135,10 +135,10 @@ class OtlpJson:
             sent, when = began + done.lead_ns, (outer.sampled, began, began + done.duration_ns)
             ids = trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns
             if queued_ns := done.queued_ns:
-                queued_ms = queued_ns / 1e6
+                queued_ms = b"%r" % (queued_ns / 1e6)
                 return (
                     _INNER % ids,
-                    late_request % (done.id, done.deadline_ms),
+                    late_request % (done.id, b"%r" % done.deadline_ms),
                     _ROOT % (trace_id, span_id, *when)
                     if parent is None
                     else _CHILD % (trace_id, span_id, parent.span_id, *when),
@@ -168,7 +168,7 @@ class OtlpJson:
         sent = replace(request.fact, request_id=_ITS_ID, deadline_ms=_ITS_MS)
         routed, events = replace(call.fact, queued_ms=_ITS_MS), (dequeued(_ITS_ID, _ITS_MS),)
         forms = [
-            self._common(one).replace(b"%", b"%%").replace(_AN_ID, b"%d").replace(_A_MS, b"%r")
+            self._common(one).replace(b"%", b"%%").replace(_AN_ID, b"%d").replace(_A_MS, b"%b")
             for one in (replace(request, fact=sent), replace(call, fact=routed, events=events))
         ]
         return forms[0] + b",", forms[1]

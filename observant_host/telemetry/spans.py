@@ -169,20 +169,24 @@ class SpanSink:
             inner: Any = done.context.origin
             if type(outer) is type(inner) is OwnIds:
                 return  # as most often, at the least cost
-            queued = done.queued_ns
+            queued_ns = done.queued_ns
             if version != masker.version:
                 version = masker.version
                 of_call, of_request = (cleaned(one.attributes, clean) for one in (call, request))
             if type(inner) is not OwnIds:
                 told = {**of_request, _ITS_ID: str(done.id)}
-                inner.set_attributes({**told, _DEADLINE: done.deadline_ms} if queued else told)
+                if queued_ns:
+                    told[_DEADLINE] = done.deadline_ms
+                inner.set_attributes(told)
                 inner.end(done.start_ns + done.lead_ns + done.inner_ns)
             if type(outer) is not OwnIds:
-                outer.set_attributes(of_call)
-                if queued:
-                    outer.set_attribute(_QUEUED, queued / 1e6)
-                    event = dequeued(done.start_ns + queued, queued / 1e6)
+                if queued_ns:
+                    queued_ms = queued_ns / 1e6
+                    event = dequeued(done.start_ns + queued_ns, queued_ms)
+                    outer.set_attributes({**of_call, _QUEUED: queued_ms})
                     outer.add_event(event.name, event.attributes, event.time_ns)
+                else:
+                    outer.set_attributes(of_call)
                 outer.end(done.start_ns + done.duration_ns)
 
         return end

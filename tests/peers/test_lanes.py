@@ -28,7 +28,7 @@ def test_a_lane_that_comes_later_has_its_turn_after_one_of_each_other() -> None:
 
 
 def test_an_empty_line_has_nobody() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(IndexError):
         line().pop()
 
 
