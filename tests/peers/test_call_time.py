@@ -163,7 +163,7 @@ class Unconnected(Posted):
 
 async def test_time_that_is_over_before_there_is_a_connection_is_one_of_connecting() -> None:
     desk = await WebDesk().modern()
-    desk.transport.send = lambda _out, *, expires: Unconnected()  # type: ignore[method-assign,assignment]
+    desk.transport.send = lambda _out, _expires: Unconnected()  # type: ignore[method-assign,assignment]
     task = asyncio.create_task(desk.life.request("tools/call", {}, expires=desk.soon(5)))
     await desk.clock.advance(5.1)
     with pytest.raises(CallTimeout, match="could not be connected within 5 s") as caught:
