@@ -209,7 +209,7 @@ def read_meta(params: Mapping[str, Raw]) -> Meta | Refusal:
     """A modern request's `_meta`, or what is missing or wrong in it. Whether the version is one of
     ours is `unsupported`'s matter."""
     if "_meta" not in params:
-        return _lacks("_meta")
+        return at_the_door(INVALID_PARAMS, "`params` lacks `_meta`")
     fields = _fields(params)
     if isinstance(fields, Refusal):
         return fields

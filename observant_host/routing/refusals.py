@@ -90,6 +90,8 @@ def _unknown(name: str, kind: EntryKind, close: Sequence[str], catalogue: Catalo
         said += f'; "observant-host {_COMMANDS[kind]}" shows what there is'
     if kind == "resource":
         said += "; what no server lists is read by naming its server (server=, --server)"
+    if catalogue.version == 0:
+        return f"{said}. No server has listed anything yet: ask again once one is ready"
     missing = ", ".join(f"{m.server} ({m.state})" for m in catalogue.missing)
     return f"{said}. Not listed in this run: {missing}" if missing else said
 

@@ -130,6 +130,12 @@ async def test_an_unknown_name_says_what_is_close_and_who_has_not_listed() -> No
     assert all(len(fact.name) <= 256 for fact in told)
 
 
+async def test_before_any_server_has_listed_anything_an_unknown_name_is_told_so() -> None:
+    bench = Bench(views=[])
+    with pytest.raises(InvalidCall, match="No server has listed anything yet"):
+        await bench.router.call_tool("search")
+
+
 async def test_a_withheld_name_says_why() -> None:
     bench = Bench(ScriptedPeer("a"), views=[up("a", denied=("drop",))])
     with pytest.raises(InvalidCall, match=r"withheld \(denied") as caught:
