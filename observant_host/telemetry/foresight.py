@@ -30,26 +30,36 @@ _ROOT: Final = Context()
 
 
 class Foresight:
-    """`ready`: whether anything is known of the tracer that was looked at last. `sampler`: the one
-    that it had then."""
+    """`ready`: whether anything is known of the tracer that was looked at last."""
 
     def __init__(self, own: OwnIds) -> None:
         self._own = own
-        self.ready = False
-        self.sampler: object | None = None
         self._bound = 0
+        self.forget()
+
+    def forget(self) -> None:
+        self.ready = False
+        self._sampler: object | None = None
 
     def look(self, tracer: object) -> None:
-        """At a tracer that gives valid spans; again where its sampler is another one."""
-        self.sampler = getattr(tracer, "sampler", None)
-        bound = _bound(self.sampler) if _is_plain(tracer) else None
+        """At a tracer that has just given a valid span. Raises nothing."""
+        bound = None
+        try:
+            sampler = getattr(tracer, "sampler", None)
+            if sampler is self._sampler:
+                return
+            self._sampler = sampler
+            if _is_plain(tracer):
+                bound = _bound(sampler)
+        except Exception:  # noqa: BLE001 - an SDK that is not as it was is asked for each, no more
+            bound = None
         self.ready = bound is not None
         self._bound = bound or 0
 
     def root(self, tracer: Any) -> Any:
         """The context of a new trace that is dropped, else the tracer to be asked for its first
         span."""
-        if tracer.sampler is not self.sampler:
+        if tracer.sampler is not self._sampler:
             return tracer
         generator = tracer.id_generator
         trace_id = generator.generate_trace_id()

@@ -133,9 +133,9 @@ class SpanSink:
         if not valid or (parent is not None and span_id == parent.span_id):
             if not valid:
                 self._without_until_ns = start_ns + LOOK_EVERY_NS
-                foresight.ready = False
+                foresight.forget()
             return self._own.start(fact, parent, links, start_ns)
-        if parent is None and getattr(self._tracer, "sampler", None) is not foresight.sampler:
+        if parent is None:
             foresight.look(self._tracer)
         origin = self._own if type(span) is NonRecordingSpan else span
         told = "" if state is trace.DEFAULT_TRACE_STATE else state.to_header()

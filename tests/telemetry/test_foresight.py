@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry.sdk.trace import Tracer, TracerProvider
+from opentelemetry.sdk.trace import Tracer, TracerProvider, sampling
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.sampling import (
 )
 
 from observant_host.telemetry.masking import Cleaner, Masker
-from observant_host.telemetry.spans import SpanSink
+from observant_host.telemetry.spans import LOOK_EVERY_NS, SpanSink
 from observant_host.telemetry.vocabulary import Request, RoutedCall
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Program:
         provider = TracerProvider(sampler=sampler, id_generator=Listed(ids))
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))
         self.sink = SpanSink(cleaner=Cleaner(Masker()), provider=provider)
-        self.tracer: Any = provider.get_tracer("observant_host", "")
+        self.tracer: Any = self.sink._tracer
 
     def begins(self, calls: int) -> list[TraceContext]:
         """What so many calls without a parent begin with; each has a request inside."""
@@ -182,12 +182,28 @@ def test_another_sampler_decides_from_the_next_trace_on(asked: list[str]) -> Non
     assert asked.count("observant_host.call") == 1 + 2 + 1
 
 
-def test_a_tracer_that_gives_no_spans_any_more_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = Program(RARE, [DROPPED, DROPPED, TAKEN, DROPPED])
+def test_a_tracer_that_gives_no_spans_for_a_while_is_believed(
+    monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    program = Program(RARE, [DROPPED, DROPPED, TAKEN, DROPPED, DROPPED])
     program.begins(2)
-    monkeypatch.setattr(Tracer, "_is_enabled", lambda _: False)
-    assert all(context.origin is program.sink._own for context in program.begins(2))
+    with monkeypatch.context() as disabled:
+        disabled.setattr(Tracer, "_is_enabled", lambda _: False)
+        assert all(context.origin is program.sink._own for context in program.begins(2))
     assert not program.exported()
+    asked.clear()
+    for _ in range(2):
+        context, _ = program.sink.start(CALL, None, (), 1 + LOOK_EVERY_NS)
+        assert context.trace_id == DROPPED
+    assert len(asked) == 1
+
+
+def test_an_sdk_that_is_not_as_it_was_is_asked_for_each(
+    monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    monkeypatch.delattr(sampling, "ParentBasedTraceIdRatio")
+    Program(ParentBased(RARE), [DROPPED] * 5).begins(5)
+    assert len(asked) == 5
 
 
 def test_a_sampled_trace_is_the_samplers_and_its_providers_in_all_else() -> None:
