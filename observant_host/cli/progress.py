@@ -40,7 +40,7 @@ def sentence(view: ServerView) -> str:
         case "backoff":
             return f"{view.name}: {view.detail}"
         case _:
-            return f"{view.name}: {view.state} {view.detail}".rstrip()
+            return f"{view.name}: {view.detail or view.state}"
 
 
 class Progress:

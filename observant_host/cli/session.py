@@ -195,7 +195,7 @@ class Session:
         from observant_host.cli.source import OwnHost
 
         config = hushed(patient(self.config, only), self.screen)
-        self.screen.say(f"starting {_copies(len(config.servers))}")
+        self.screen.say(f"starting {_copies(sum(one.enabled for one in config.servers))}")
         host = await self._started(config, Progress)
         try:
             yield OwnHost(host)

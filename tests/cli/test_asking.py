@@ -254,6 +254,18 @@ def test_without_a_host_a_call_starts_its_owner_and_leaves_a_record(tmp_path, ca
     assert stage.asked("library") == []
 
 
+def test_what_is_disabled_is_not_counted_among_the_copies(tmp_path, capsys) -> None:
+    config = tmp_path / "oh.toml"
+    config.write_text(
+        f'[host]\nstate_dir = "{tmp_path}/state"\n'
+        '[servers.off]\ncommand = "false"\nenabled = false\n'
+    )
+    assert run(["tools", "--standalone", "-c", str(config)]) == 0
+    said = capsys.readouterr().err
+    assert "starting copies of 0 servers" in said
+    assert "off: it is disabled (enabled = false)" in said
+
+
 def test_without_a_host_a_command_about_one_server_changes_no_name_of_the_others(tmp_path) -> None:
     stage = stage_in(tmp_path)
     memory = stage.state_dir / "memory.json"
