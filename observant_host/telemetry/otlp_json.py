@@ -33,10 +33,9 @@ EVENT_TEXT: Final = 2048
 _KINDS: Final = {"internal": b"1", "server": b"2", "client": b"3"}
 
 _WHEN: Final = b',"flags":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d"'
-_ROOT: Final = b'{"traceId":"%b","spanId":"%b"' + _WHEN
-_CHILD: Final = b'{"traceId":"%b","spanId":"%b","parentSpanId":"%016x"' + _WHEN
-_INNER: Final = b'{"traceId":"%b","spanId":"%016x","parentSpanId":"%b"' + _WHEN
-"""How spans of a pair begin: ids that both have are written once, as text."""
+_ROOT: Final = b'{"traceId":"%032x","spanId":"%016x"' + _WHEN
+_CHILD: Final = b'{"traceId":"%032x","spanId":"%016x","parentSpanId":"%016x"' + _WHEN
+"""How spans begin."""
 _COMMA: Final = (b",",)
 _TAIL: Final = (b"]}]}]}\n",)
 _ITS_ID: Final = 7_310_578_961_843_127_543
@@ -94,12 +93,11 @@ class OtlpJson:
         """One span, to go into a request."""
         context, parent, start = done.context, done.parent, done.start_ns
         shape = self._shapes.of(done)
+        ids, when = (context.trace_id, context.span_id), (start, start + done.duration_ns)
         parts = [
-            b'{"traceId":"%032x","spanId":"%016x"' % (context.trace_id, context.span_id)
+            _ROOT % (*ids, context.sampled, *when)
             if parent is None
-            else b'{"traceId":"%032x","spanId":"%016x","parentSpanId":"%016x"'
-            % (context.trace_id, context.span_id, parent.span_id),
-            _WHEN % (context.sampled, start, start + done.duration_ns),
+            else _CHILD % (*ids, parent.span_id, context.sampled, *when),
             shape.common,
         ]
         self._add_own(parts, shape, done.fact)
@@ -131,13 +129,13 @@ class OtlpJson:
                 of_call, root, child = self._common(call), after_id + _ROOT, after_id + _CHILD
                 late_request, late_call = self._late(call, request)
             outer, inner, parent, began = done.outer, done.context, done.parent, done.start_ns
-            trace_id, span_id = b"%032x" % outer.trace_id, b"%016x" % outer.span_id
+            trace_id, span_id = outer.trace_id, outer.span_id
             sent, when = began + done.lead_ns, (outer.sampled, began, began + done.duration_ns)
             ids = trace_id, inner.span_id, span_id, inner.sampled, sent, sent + done.inner_ns
             if queued_ns := done.queued_ns:
                 queued_ms = b"%r" % (queued_ns / 1e6)
                 return (
-                    _INNER % ids,
+                    _CHILD % ids,
                     late_request % (done.id, b"%r" % done.deadline_ms),
                     _ROOT % (trace_id, span_id, *when)
                     if parent is None
@@ -145,7 +143,7 @@ class OtlpJson:
                     late_call % (queued_ms, began + queued_ns, queued_ms),
                 )
             return (
-                _INNER % ids,
+                _CHILD % ids,
                 of_request,
                 root % (done.id, trace_id, span_id, *when)
                 if parent is None
