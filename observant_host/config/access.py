@@ -33,7 +33,7 @@ def access_problems(
             found = ", ".join(given) or "none"
             yield f"tokens.{name} needs exactly one of sha256, file, env; found: {found}"
         if token.profile is not None and token.profile not in profiles:
-            yield f"tokens.{name}.profile names no [profiles.NAME] table"
+            yield f"tokens.{name}.profile names no [profiles.NAME] table; seen: {token.profile!r}"
     for name, profile in profiles.items():
         missing = [server for server in profile.servers if server not in servers]
         if missing:

@@ -156,6 +156,15 @@ class _Builder:
     def show_default(self, path: KeyPath, value: object) -> None:
         self.entries.setdefault(path, Entry(value, DEFAULT))
 
+    def placed(self, sentence: str) -> str:
+        """With the place of the key that it begins with, where that key, or one below, is written:
+        what must hold among several keys knows no place of its own."""
+        key = sentence.partition(" ")[0]
+        for path, leaf in self.layers.leaves.items():
+            if f"{dotted(path)}.".startswith(f"{key}."):
+                return f"{leaf.origin.where}: {sentence}"
+        return sentence
+
     def named(self, table: Table, name: str) -> dict[str, dict[str, Any]]:
         """The entries of a table whose keys are names: `[tokens.NAME]`, `[profiles.NAME]`."""
         names = dict.fromkeys(path[1] for path in self.layers.leaves if path[0] == name)
@@ -215,7 +224,7 @@ def build(layers: Layers, lookup: Lookup) -> Assembled:
     }
     builder.problems += access_problems(service, tokens, profiles, servers=layers.servers)
     if builder.problems:
-        raise ConfigError(list(dict.fromkeys(builder.problems)))
+        raise ConfigError(list(map(builder.placed, dict.fromkeys(builder.problems))))
     config = HostConfig(
         servers=tuple(servers),
         host=host,
