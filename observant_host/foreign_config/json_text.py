@@ -26,6 +26,8 @@ def read_json(data: bytes, name: str) -> tuple[Any, tuple[str, ...]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError([f"{name}: is not UTF-8 text (byte {error.start})"]) from None
+    if not text.strip():
+        raise ConfigError([f"{name}: is empty; expected JSON with servers in it"])
     doubled: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def test_servers_of_a_list_without_names_get_one() -> None:
         ('{"theme": {"mode": "dark"}}', "client.json: holds no servers"),
         ('{"mcp": {"enabled": true}}', "client.json: holds no servers"),
         ('{"a": s3cret}', "client.json: is not JSON: it breaks at line 1"),
-        ("", "client.json: is not JSON: it cannot be read"),
+        (" \n", "client.json: is empty"),
         (
             '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}',
             "the server a is there twice",

@@ -305,8 +305,10 @@ def test_what_must_hold_among_keys_is_told_with_the_place_of_the_first() -> None
         '[servers.a]\nrequired = true\n[tokens.b]\nenv = "Y"\nprofile = "z"\n'
         '[service]\ntls_cert = "x"\n'
     ) == (
-        "oh.toml:2: servers.a has neither `command` nor `url`; give it one of them, or correct the "
-        "name: no imported file has a server of that name",
+        (
+            "oh.toml:2: servers.a has neither `command` nor `url`; give it one of them, or correct "
+            "the name: no imported file has a server of that name"
+        ),
         "oh.toml:5: tokens.b.profile names no [profiles.NAME] table; seen: 'z'",
         "oh.toml:7: service.tls_cert and service.tls_key belong together; give both or neither",
     )
