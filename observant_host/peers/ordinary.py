@@ -247,14 +247,13 @@ class OrdinaryCall(OpenCall):
         witness.attempts = 1
         witness.delivery = "sent_no_reply"
         witness.era = of.era.name
-        text, traced, numbered = of.template
-        arguments, headers = params["arguments"], life.headers
-        if not traced:
-            holes: tuple[Any, ...] = (request_id, arguments)
+        template, arguments, headers = of.template, params["arguments"], life.headers
+        if template.traced:
+            trace_id, span_id, flags = context.trace_id, context.span_id, context.sampled
+            holes: tuple[Any, ...] = (request_id, arguments, trace_id, span_id, flags, request_id)
         else:
-            flags = context.sampled
-            holes = (request_id, arguments, context.trace_id, context.span_id, flags)
-        frame = text % (*holes, request_id) if numbered else text % holes
+            holes = (request_id, arguments, request_id)
+        frame = template.text % (holes if template.numbered else holes[:-1])
         if headers is None:
             out = Outbound(frame, CALL_TOOL, request_id, of.era.version)
         else:

@@ -27,7 +27,9 @@ def as_object(arguments: Mapping[str, Any] | Raw | None, what: str = "arguments"
     if isinstance(arguments, Raw):
         return _checked(arguments, what)
     try:
-        return Raw(msgspec.json.encode({} if arguments is None else dict(arguments)))
+        if type(arguments) is not dict:
+            arguments = {} if arguments is None else dict(arguments)
+        return Raw(msgspec.json.encode(arguments))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidCall(f"{what} cannot be written as a JSON object: {error}") from error
 

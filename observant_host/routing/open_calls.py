@@ -73,18 +73,10 @@ class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str
 
 
-class _Ended(msgspec.Struct, frozen=True, gc=False):
-    """What is kept of a call, put into words when somebody asks: a few atoms, so that the memory of
-    each call is there for the next one. `fact` has all of it where it did not end well."""
-
-    key: int
-    fact: RoutedCall
-    outcome: str
-    delivery: str
-    attempts: int
-    ended_ns: int
-    duration_ms: float
-    trace_id: int
+_Ended = tuple[int, RoutedCall, str, str, int, int, float, int]
+"""What is kept of a call, put into words when somebody asks: a few atoms, so that the memory of
+each call is there for the next one. Its key, what it was (all of it where it did not end well),
+outcome, delivery, attempts, when it ended (ns), how long it took (ms) and its trace's id."""
 
 
 class OpenCalls:
@@ -118,22 +110,16 @@ class OpenCalls:
             outcome = call.outcome
             well = outcome == "ok"
             fact = call.given if well else call.fact
-            kept = _Ended(
-                call.key,
-                fact,
-                outcome,
-                call.delivery if well else fact.delivery,
-                call.attempts,
-                self._clock.wall_ns(),
-                (call.ended_s - call.began) * 1e3,
-                context.trace_id,
-            )
+            delivery = call.delivery if well else fact.delivery
+            now_ns, took_ms = self._clock.wall_ns(), (call.ended_s - call.began) * 1e3
+            trace_id, attempts = context.trace_id, call.attempts
+            kept = (call.key, fact, outcome, delivery, attempts, now_ns, took_ms, trace_id)
             self._recent.append(kept)
             if not well and self.followers:
                 shown = _shown(kept)
                 for told in tuple(self.followers):
                     told(shown)
-        if not self._open and self.nobody is not None:
+        if self.nobody is not None and not self._open:
             self.nobody()
 
     def in_flight(self) -> list[CallInFlight]:
@@ -190,20 +176,20 @@ def _in_flight(key: int, call: Routed, *, now_s: float, now_ns: int) -> CallInFl
 
 
 def _shown(kept: _Ended) -> EndedCall:
-    fact = kept.fact
+    key, fact, outcome, delivery, attempts, ended_ns, duration_ms, trace_id = kept
     return EndedCall(
-        id=str(kept.key),
+        id=str(key),
         name=fact.name,
         method=fact.method,
         server=fact.peer,
         principal=fact.principal,
-        time=_iso(kept.ended_ns),
-        outcome=kept.outcome,
-        delivery=kept.delivery,
+        time=_iso(ended_ns),
+        outcome=outcome,
+        delivery=delivery,
         fault=fact.fault,
-        attempts=kept.attempts,
-        duration_ms=round(kept.duration_ms, 3),
-        trace_id=f"{kept.trace_id:032x}",
+        attempts=attempts,
+        duration_ms=round(duration_ms, 3),
+        trace_id=f"{trace_id:032x}",
     )
 
 

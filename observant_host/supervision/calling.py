@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from observant_host.peers.peer import CallReply, RequestOptions
     from observant_host.supervision.surroundings import Surroundings
     from observant_host.telemetry.vocabulary import RoutedCall
+
+WEDGED: Final = Health.WEDGED
+"""By itself, since a call looks at it: a member of an enumeration is found the long way."""
 
 
 class Calling(ABC):
@@ -91,7 +94,7 @@ class Calling(ABC):
             not known.possible
             or peer.log_level is not None
             or peer.tasks.enabled
-            or record.vitals.suspicion.health is Health.WEDGED
+            or record.vitals.suspicion.health is WEDGED
         ):
             return None
         return known

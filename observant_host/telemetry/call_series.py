@@ -139,7 +139,7 @@ class CallSeries:
             whole = bisect_left(duration.bounds, seconds)
             part = bisect_left(sent.bounds, inside)
             share = bisect_left(own.bounds, ours)
-            calls.value += 1
+            calls.value += 1.0
             duration.counts[whole] += 1
             duration.sum += seconds
             sent.counts[part] += 1
@@ -153,8 +153,8 @@ class CallSeries:
                 sent.exemplars[part] = (done.context, inside)
                 own.exemplars[share] = (outer, ours)
                 waiting.exemplars[stood] = (outer, queued)
-            attempts.value += 1
-            tool_calls.value += 1
+            attempts.value += 1.0
+            tool_calls.value += 1.0
             tool_duration.count += 1
             tool_duration.sum += seconds
 

@@ -6,8 +6,9 @@ so both write the same bytes, and there is nothing about a request that is said 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import Raw
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _ARGUMENTS: Final = b'{"observant_host.template":"arguments"}'
 _TRACEPARENT: Final = "observant_host.template.traceparent"
 
 
-class Template(NamedTuple):
+class Template(msgspec.Struct, frozen=True, gc=False):
     """`text % (id, arguments)` is a frame; with `traced` also (trace id, span id, 0 or 1) after
     these, with `numbered` the id once more, as its progress token, at the end."""
 
