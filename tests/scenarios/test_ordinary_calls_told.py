@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
 
 WAYS = (Relaxed, Watching)
 SECRET = "hunter2-hunter2"
-MEASURED = ("jsonrpc.request.id", "observant_host.request.deadline_ms")
+ONE_AT_A_TIME: dict[str, Any] = {"max_in_flight": 1}
+"""So that of calls made at once all but the first stand in line."""
+MEASURED = (
+    "jsonrpc.request.id",
+    "observant_host.request.deadline_ms",
+    "observant_host.call.queued_ms",
+)
 OPTIONS: dict[str, Any] = {"tools": "echo,fail,rpc_error", "era": "modern"}
 
 
@@ -41,6 +48,7 @@ async def calls_of_many_kinds(run: Run) -> None:
             await run.call("echo", {"text": "x"}, parent=parent, principal="ada")
             await run.call("rpc_error", {"message": SECRET}, parent=parent, principal="ada")
     await run.call("s/echo")
+    await asyncio.wait([run.begin(name, principal="ada") for name in ("echo", "fail", "echo")])
 
 
 class Kept(SpanProcessor):
@@ -82,7 +90,14 @@ async def test_a_tracing_library_gets_the_same_spans_and_the_end_of_each(
         provider.add_span_processor(kept)
         spans = SpanSink(cleaner=Cleaner(Masker([SECRET])), provider=provider)
         log = tmp_path / f"log-{number}"
-        run = Run(way(), log, of_host={}, options=OPTIONS, starter=spans, sinks=(spans,))
+        run = Run(
+            *(way(), log),
+            of_host={},
+            options=OPTIONS,
+            starter=spans,
+            sinks=(spans,),
+            **ONE_AT_A_TIME,
+        )
         async with run.host:
             await run.host.wait_for("s", "ready")
             await calls_of_many_kinds(run)
@@ -101,7 +116,14 @@ async def test_the_record_has_the_same_spans(tmp_path: Path, ratio: float) -> No
         encoder = OtlpJson({}, version="1", cleaner=Cleaner(Masker([SECRET])))
         record = Recorder(state, settings=TelemetrySettings(), encoder=encoder)
         log, starter = tmp_path / f"log-{number}", OwnIds(ratio=ratio)
-        run = Run(way(), log, of_host={}, options=OPTIONS, starter=starter, sinks=(record,))
+        run = Run(
+            *(way(), log),
+            of_host={},
+            options=OPTIONS,
+            starter=starter,
+            sinks=(record,),
+            **ONE_AT_A_TIME,
+        )
         async with run.host:
             await run.host.wait_for("s", "ready")
             await calls_of_many_kinds(run)
@@ -112,7 +134,8 @@ async def test_the_record_has_the_same_spans(tmp_path: Path, ratio: float) -> No
         assert (run.watching.in_one_go > 0) is (way is Relaxed)
         seen.append([*recorded(text), record.lost])
     assert not unlike(*seen), "\n".join(unlike(*seen))
-    assert len(seen[0]) == 25
+    assert len(seen[0]) == 31
+    assert str(seen[0]).count("'dequeued'") == 2
 
 
 def recorded(text: str) -> list[Any]:
@@ -134,6 +157,7 @@ def recorded(text: str) -> list[Any]:
             span["parentSpanId"] = names.get(span["parentSpanId"], span["parentSpanId"])
         known = span.pop("traceId") == f"{2**127 + 5:032x}"
         span["its caller's"] = known
+        span["events"] = [event["name"] for event in span.get("events", ())]
         span["attributes"] = [one for one in span["attributes"] if one["key"] not in MEASURED]
     assert traces
     return spans

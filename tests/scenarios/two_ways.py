@@ -294,7 +294,7 @@ def told_of(done: Any) -> dict[str, Any]:
     said = {"type": type(done).__name__, "outcome": done.outcome, "delivery": done.delivery}
     said |= {"fault": done.fault, "call": facts}
     if isinstance(done, errors.CallError):
-        text = re.sub(r":\d+/mcp", ":N/mcp", str(done))
+        text = re.sub(r":\d+/mcp|another \d+ s", ":N", str(done))
         about = re.sub(r"within ([\d.]+) s", lambda found: f"within {float(found[1]):.0g} s", text)
         return {**said, "text": about, "begun": done.begun}
     problem = done.schema_problem
