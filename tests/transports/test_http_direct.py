@@ -166,8 +166,14 @@ async def test_an_answer_that_promised_more_than_came_is_a_broken_one(making: Ma
     assert (failure.kind, failure.sent) == ("reset", True)
 
 
-@pytest.mark.parametrize("before", [0, 1], ids=["with a task", "at once"])
-async def test_a_body_that_cannot_be_read_is_a_broken_one(making: Making, before: int) -> None:
+@pytest.mark.parametrize(
+    ("before", "size"),
+    [(0, 1), (1, 1), (1, 2 * MAX_BODY)],
+    ids=["with a task", "at once", "by the session"],
+)
+async def test_a_body_that_cannot_be_read_is_a_broken_one(
+    making: Making, before: int, size: int
+) -> None:
     async def behave(exchange: Exchange) -> None:
         if exchange.id == 0:
             await exchange.result()
@@ -183,7 +189,7 @@ async def test_a_body_that_cannot_be_read_is_a_broken_one(making: Making, before
         for number in range(before):
             transport.send(modern(number), expires=FAR)
             await recorder.answer_to(number)
-        transport.send(modern(2), expires=FAR)
+        transport.send(modern(2, params={"t": "x" * size}), expires=FAR)
         failure = await recorder.loss_of(2)
     assert isinstance(failure, HttpFailure)
     assert (failure.kind, failure.sent) == ("reset", True)

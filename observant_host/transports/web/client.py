@@ -17,7 +17,7 @@ from observant_host.errors import HostError, HttpFailure, TransportError
 from observant_host.transports.web.connections import PASSAGE, Connector
 from observant_host.transports.web.direct import MAX_BODY, post, response
 from observant_host.transports.web.failures import Failures, shown
-from observant_host.transports.web.lines import READ_BYTES
+from observant_host.transports.web.lines import READ_BYTES, watch
 from observant_host.transports.web.openings import Openings, merged, written
 from observant_host.transports.web.proxies import proxy_for
 from observant_host.transports.web.reply import Reply
@@ -176,7 +176,7 @@ class WebClient:
             elif verb == "POST" and frame and len(frame) <= MAX_BODY and self._direct:
                 answer = await post(connector, self.openings.made(url, headers), frame)
             else:
-                answer = await session.request(
+                told = await session.request(
                     verb,
                     url,
                     data=_body(frame),
@@ -184,6 +184,8 @@ class WebClient:
                     allow_redirects=False,
                     proxy=self._proxy,
                 )
+                watch(told.connection, told.content)
+                answer = told
         except (aiohttp.ClientError, OSError) as error:
             if passage.connected and passage.reused:
                 self._distrust()

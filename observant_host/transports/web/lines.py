@@ -194,6 +194,13 @@ def line_of(connection: Connection) -> Line | None:
     return protocol if isinstance(protocol, Line) else None
 
 
+def watch(connection: Connection | None, content: StreamReader) -> None:
+    """As `Line.content`, of what the library's session reads from this connection."""
+    line = None if connection is None else line_of(connection)
+    if line is not None:
+        line.content = content
+
+
 def known_by(message: Any, head: Head) -> Known | None:
     """What is known of an answer that begins with such a head, as the library read it; None where
     there is more to it than a whole message in its body."""
