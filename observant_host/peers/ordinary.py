@@ -8,7 +8,7 @@ so far is handed over to those: no rule of theirs is written here a second time.
 
 from __future__ import annotations
 
-from asyncio import Future
+from asyncio import Future, get_running_loop
 from contextvars import copy_context
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -66,8 +66,8 @@ class Ordinary:
     """
 
     __slots__ = (
-        *("era", "gate", "handlers", "life", "peer", "possible", "principal", "record", "renew_s"),
-        *("request", "server", "signals", "template", "timeout_s", "told", "tool"),
+        *("era", "gate", "handlers", "life", "loop", "peer", "possible", "principal", "record"),
+        *("renew_s", "request", "server", "signals", "template", "timeout_s", "told", "tool"),
     )
     era: Era
     request: Request
@@ -87,6 +87,7 @@ class Ordinary:
         timing = peer.server.timing
         self.peer = peer
         self.life = life
+        self.loop = get_running_loop()  # kept: finding it asks the system for the process's id
         self.server = peer.server
         self.gate = peer.gate
         self.handlers = handlers
@@ -194,7 +195,7 @@ class OrdinaryCall(OpenCall):
         self._witness = witness
         self.id = self.queued_ns = 0
         self.until = 0.0
-        self.future = Future()  # of the running loop, as its own create_future would be
+        self.future = Future(loop=of.loop)  # as its own create_future would be
 
     @property
     def errand(self) -> Errand:  # type: ignore[override]  # a slot of the class that it stands for

@@ -135,7 +135,7 @@ class Routed(Witness):
         parent, start_ns = self._parent or telemetry.around(), telemetry.wall_ns()
         context, handle = telemetry.start(self.given, parent, (), start_ns)
         self.context = context
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(way.loop)
         self.began = of.clock.monotonic()
         of.calls.began(self)
         first = None
