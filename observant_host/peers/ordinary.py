@@ -220,13 +220,14 @@ class OrdinaryCall(OpenCall):
         """It has its place, and is sent from here. Where that cannot be, its future is over while
         it has no `id`: whoever awaits that goes on with the place."""
         peer, life = self.of.peer, self.of.life
+        now = life.clock.monotonic()
         self.queued_ns = perf_counter_ns() - self.began_ns
-        self.began = now = life.clock.monotonic()
         # what else would be in its way has failed all who wait
         changed = peer.life is not life or life.inbox.end.raised or peer.tasks.enabled
         if changed or self.expires <= now:
             self.future.set_result(_NO_RESULT)
             return
+        self.began = now
         try:
             self._around.run(self.send, self._params)
         except Exception as failed:  # noqa: BLE001 - for whoever awaits it

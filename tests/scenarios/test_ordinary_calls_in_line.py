@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from observant_host.telemetry.vocabulary import RoutedCall
 from tests.scenarios.two_ways import same_by_both_ways
 from tests.support.hosts import PATIENCE_S
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.scenarios.two_ways import Run
 
-TOOLS = "echo,held,mute,fail,rpc_error,kill,progress"
+TOOLS = "echo,held,slow,mute,fail,rpc_error,kill,progress"
 OPTIONS: dict[str, Any] = {"era": "modern", "tools": TOOLS}
 ONE_AT_A_TIME: dict[str, Any] = {"max_in_flight": 1, "queue_max": 8, "queue_timeout_s": 10.0}
 ERAS = pytest.mark.parametrize("era", ["modern", "legacy"])
@@ -174,12 +175,14 @@ async def test_a_call_that_is_left_once_it_had_its_turn(tmp_path: Path) -> None:
 
 async def test_what_changes_while_they_wait_holds_for_them(tmp_path: Path) -> None:
     async def story(run: Run) -> None:
-        held = await run.hold()
+        slow = run.begin("slow", {"s": 1})
         waiting = [run.begin("echo", {"text": str(number)}) for number in range(2)]
         await in_line(run, 2)
         run.supervisor.peer.tasks.enabled = True
-        run.go.touch()
-        await asyncio.wait([held, *waiting])
+        await asyncio.wait([slow, *waiting])
+        told = [one.fact for one in run.watching.all]
+        queued_ms = [fact.queued_ms for fact in told if isinstance(fact, RoutedCall)]
+        assert len([one for one in queued_ms if one > 100]) == 2
 
     await same_by_both_ways(story, tmp_path, options=OPTIONS, in_one_go=1, **ONE_AT_A_TIME)
 
