@@ -101,13 +101,12 @@ class OpenCalls:
         call.key = key
         self._open[key] = call
 
-    def ended(self, call: Routed) -> None:
+    def ended(self, call: Routed, outcome: str) -> None:
         """It is over, however it ended."""
         del self._open[call.key]
         if (context := call.context) is not None:
             if call.ended_s is None:
                 call.ended_s = self._clock.monotonic()
-            outcome = call.outcome
             well = outcome == "ok"
             fact = call.given if well else call.fact
             delivery = call.delivery if well else fact.delivery

@@ -112,11 +112,6 @@ class Routed(Witness):
             self._task.cancel()
 
     @property
-    def outcome(self) -> str:
-        """How it ended."""
-        return "ok" if self._operation is None else self._operation.outcome
-
-    @property
     def fact(self) -> RoutedCall:
         """What is known of it by now; `given`: as it began."""
         operation = self._operation
@@ -155,7 +150,7 @@ class Routed(Witness):
                 if call.id and target.output_schema is None and call.succeeded(raw):
                     self.delivery = "replied"
                     self.ended_s = of.clock.monotonic()
-                    of.calls.ended(self)
+                    of.calls.ended(self, "ok")
                     self._over()
                     return CallResult(raw, self, typed=call.typed)
         began_ns = perf_counter_ns() if first is None else first.began_ns
@@ -225,7 +220,7 @@ class Routed(Witness):
             error.args = (of.masker.text(str(error)),)  # it may repeat what a server said
             raise
         finally:
-            of.calls.ended(self)
+            of.calls.ended(self, self._operation.outcome)
             self._over()
 
     def _show_arguments(self, operation: Operation, shown: Callable[[object], str]) -> None:
