@@ -48,6 +48,7 @@ def counted() -> dict[str, float]:
         http, through = counts(target=url), counts(door="gateway")
     return {
         "stdio: function calls a call": plain["calls"],
+        "stdio, in line: function calls a call": plain["calls_in_line"],
         "stdio: memory blocks an open call": plain["blocks_open"],
         "stdio: memory blocks left by a call": plain["blocks_left"],
         "stdio, record: function calls a call": recorded["calls"],

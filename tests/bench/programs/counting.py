@@ -30,6 +30,8 @@ WARM = 300
 CALLS = 400
 OPEN = 16
 """Open at once, none waits in line: `max_in_flight` of a server as it is by default."""
+CROWD = 256
+"""Begun at once: all but OPEN wait in line, which takes as many by default."""
 ENDED = 2000
 """Enough that what a timer left meanwhile is nothing for each."""
 LOAD = Path(__file__).parents[1] / "load.py"
@@ -79,7 +81,10 @@ async def library(host: Host, layer: str) -> dict[str, float]:
     with Counter() as counter:
         for _ in range(CALLS):
             await call()
-    return {"calls": counter.count / CALLS, **await blocks(call)}
+    with Counter() as crowd:
+        await asyncio.gather(*(call() for _ in range(CROWD)))
+    calls = {"calls": counter.count / CALLS, "calls_in_line": crowd.count / CROWD}
+    return {**calls, **await blocks(call)}
 
 
 async def blocks(call: Callable[[], Awaitable[Any]]) -> dict[str, float]:
