@@ -67,7 +67,8 @@ class Ordinary:
 
     __slots__ = (
         *("era", "gate", "handlers", "life", "loop", "peer", "possible", "principal", "record"),
-        *("renew_s", "request", "server", "signals", "template", "timeout_s", "told", "tool"),
+        *("renew_s", "request", "server", "signals", "template", "timeout_ns", "timeout_s"),
+        *("told", "tool"),
     )
     era: Era
     request: Request
@@ -96,6 +97,7 @@ class Ordinary:
         self.record = record
         self.tool = call.local_name
         self.timeout_s = min(timing.call_timeout_s, timing.call_max_s)
+        self.timeout_ns = round(self.timeout_s * 1e9)
         self.renew_s = timing.call_timeout_s if timing.reset_timeout_on_progress else None
         self.possible = False
         era = life.era
@@ -204,9 +206,9 @@ class OrdinaryCall(OpenCall):
         return self._errand
 
     @property
-    def deadline_ms(self) -> float:
+    def deadline_ns(self) -> int:
         """What time its request had."""
-        return self.of.timeout_s * 1000 - self.queued_ns / 1e6
+        return self.of.timeout_ns - self.queued_ns
 
     def line_up(self, params: Mapping[str, Any]) -> None:
         """Have it sent as soon as there is a place for it, as if by whoever calls now. Raises what
@@ -286,7 +288,7 @@ class OrdinaryCall(OpenCall):
         """Its request as an operation of its own, which began when it was sent."""
         of, queued_ns = self.of, self.queued_ns
         operation = of.life.telemetry.operation(of.request, self.outer)
-        operation.note(request_id=self.id, deadline_ms=self.deadline_ms)
+        operation.note(request_id=self.id, deadline_ms=self.deadline_ns / 1e6)
         return operation.began(
             self.context,
             self.handle,

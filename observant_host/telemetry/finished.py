@@ -82,7 +82,7 @@ def pair_of(done: OneOfMany, call: Finished, request: Finished) -> tuple[Finishe
     events: tuple[SpanEvent, ...] = ()
     if queued_ns := done.queued_ns:
         queued_ms = queued_ns / 1e6
-        sent = replace(sent, deadline_ms=done.deadline_ms)
+        sent = replace(sent, deadline_ms=done.deadline_ns / 1e6)
         routed = replace(routed, queued_ms=queued_ms)
         events = (dequeued(done.start_ns + queued_ns, queued_ms),)
     return (
@@ -169,7 +169,7 @@ class OneOfMany(Protocol):
     `outer` is the call's context and `context` that of its request, `parent` what the call was part
     of. Nanoseconds: `start_ns` since the epoch; the call stood in line for its first `queued_ns`
     (0: it did not), its request began `lead_ns` after it and took `inner_ns`, the call
-    `duration_ns`. `deadline_ms` is the time that the request had.
+    `duration_ns`; `deadline_ns` is the time that the request had.
     """
 
     @property
@@ -191,7 +191,7 @@ class OneOfMany(Protocol):
     @property
     def inner_ns(self) -> int: ...
     @property
-    def deadline_ms(self) -> float: ...
+    def deadline_ns(self) -> int: ...
 
 
 @runtime_checkable

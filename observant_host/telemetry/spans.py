@@ -176,7 +176,7 @@ class SpanSink:
             if type(inner) is not OwnIds:
                 told = {**of_request, _ITS_ID: str(done.id)}
                 if queued_ns:
-                    told[_DEADLINE] = done.deadline_ms
+                    told[_DEADLINE] = done.deadline_ns / 1e6
                 inner.set_attributes(told)
                 inner.end(done.start_ns + done.lead_ns + done.inner_ns)
             if type(outer) is not OwnIds:

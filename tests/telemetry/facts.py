@@ -171,4 +171,4 @@ class Ended(msgspec.Struct):
     lead_ns: int = 1_000
     inner_ns: int = 3_000
     queued_ns: int = 0
-    deadline_ms: float = 30_000.0
+    deadline_ns: int = 30_000_000_000
