@@ -2,8 +2,8 @@
 
 A refused request was never executed, so it may be sent again once a new session stands. Calls that
 come meanwhile wait for the same renewal, each no longer than its own time. A renewal that fails,
-that nobody allows any more, or whose session is refused at once is the end of the life: the next
-one asks by server/discover first.
+that nobody allows any more, or the last of a few whose sessions serve nobody is the end of the
+life: the next one asks by server/discover first.
 
 Source: MCP 2025-11-25 basic/transports › Session Management.
 """
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 MAX_SENDS: Final = 8
 """Of one request: a call that is still refused after so many sessions is better told so."""
-USELESS: Final = "its session was lost, and the new one was refused before it served anybody"
+MAX_USELESS: Final = 3
+"""Sessions one after the other that end before they serve anybody. One may be used up by what is
+said at its start; but a server that refuses all of its own would be asked for ever more of them."""
+USELESS: Final = "its session was lost, and the new ones are refused before they serve anybody"
 
 
 class Sessions:
@@ -62,10 +65,10 @@ class Sessions:
             try:
                 return await self._asked(number, errand, params)
             except SessionGone as gone:
-                if sends > 1 and self._served < number and not self._asking[number]:
+                useless = self._served < number and not self._asking[number]
+                if useless and number - self._served > MAX_USELESS:
                     self._life.listener.broken(Reason.HTTP_UNAVAILABLE, USELESS)
-                    raise
-                if sends == MAX_SENDS:
+                if sends == MAX_SENDS or (sends > 1 and useless):
                     raise
                 await self._again(number, errand, gone)
                 errand.attempt += 1

@@ -9,7 +9,7 @@ import pytest
 
 from observant_host.decisions.terms import Reason
 from observant_host.errors import CallTimeout, Unavailable
-from observant_host.peers.sessions import MAX_SENDS
+from observant_host.peers.sessions import MAX_SENDS, MAX_USELESS
 from observant_host.telemetry.vocabulary import Request, RetryScheduled
 from tests.peers.web_desk import WebDesk, error_body, initialized
 
@@ -80,7 +80,7 @@ async def test_a_refusal_that_comes_after_the_renewal_needs_no_second_one() -> N
     await asyncio.gather(slow, quick)
 
 
-async def test_a_call_that_is_refused_again_is_not_sent_a_third_time_and_ends_the_life() -> None:
+async def test_a_call_that_is_refused_again_is_not_sent_a_third_time() -> None:
     desk = await WebDesk().legacy()
     (waiting,) = await lost(desk)
     desk.result(only(desk, "initialize")[0], initialized())
@@ -90,7 +90,24 @@ async def test_a_call_that_is_refused_again_is_not_sent_a_third_time_and_ends_th
         await waiting
     assert failed.value.delivery == "not_sent"
     assert len(only(desk, "tools/call")) == 2
-    assert [reason for reason, _ in desk.listener.breaks] == [Reason.HTTP_UNAVAILABLE]
+    assert desk.listener.breaks == []
+
+
+async def test_a_server_that_refuses_its_own_new_sessions_is_not_asked_for_more_and_more() -> None:
+    desk = await WebDesk().legacy()
+    while not desk.listener.breaks:
+        waiting = call(desk)
+        await desk.clock.settle()
+        while not waiting.done():
+            desk.lose(only(desk, "tools/call")[-1], "session_lost", status=404)
+            await desk.clock.settle()
+            if not waiting.done():
+                desk.result(only(desk, "initialize")[-1], initialized())
+                await desk.clock.settle()
+        with pytest.raises(Unavailable, match="no longer knows this session"):
+            await waiting
+    assert {reason for reason, _ in desk.listener.breaks} == {Reason.HTTP_UNAVAILABLE}
+    assert len(only(desk, "initialize")) <= MAX_USELESS
 
 
 async def test_calls_that_outnumber_what_a_session_serves_go_on_in_the_next_ones() -> None:
