@@ -85,6 +85,30 @@ async def test_a_legacy_request_carries_its_session(making: Making) -> None:
     assert given == [None, "one", "one", None]
 
 
+async def test_a_refusal_of_what_was_written_at_once_is_of_the_session_it_had(
+    making: Making,
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        if exchange.id == 3:
+            transport.forget_session()  # meanwhile, for the refusal of another request
+            await exchange.empty(404)
+            return
+        given = ["Mcp-Session-Id: one"] if exchange.seen.method == "initialize" else []
+        await whole(exchange, answer(exchange.id, "ok"), *given)
+
+    async with HttpPeer(behave) as peer:
+        transport = making.http(url=peer.url)
+        recorder = await opened(transport)
+        for number, method in enumerate(["initialize", "tools/call", "tools/call"]):
+            transport.send(legacy(number, method, version="2025-11-25"), expires=FAR)
+            await recorder.answer_to(number)
+        transport.send(legacy(3, version="2025-11-25"), expires=FAR)
+        failure = await recorder.loss_of(3)
+        assert peer.seen[-1].headers["mcp-session-id"] == "one"
+    assert isinstance(failure, HttpFailure)
+    assert (failure.kind, failure.status) == ("session_lost", 404)
+
+
 async def test_new_credentials_go_with_the_next_request(making: Making) -> None:
     async with HttpPeer(result) as peer:
         credentials = Fixed(Authorization="Bearer 0")

@@ -115,8 +115,8 @@ class Posting:
     async def _post(self, exchange: Exchange) -> None:
         out = exchange.out
         headers = post_headers(out, self._session)
-        if not out.modern and out.method != "initialize":
-            exchange.session_id = self._session.id
+        if not out.modern and out.method != "initialize" and exchange.opening is None:
+            exchange.session_id = self._session.id  # else it was sent already, with another perhaps
         reply = await self._client.ask(
             "POST", headers=headers, frame=out.frame, passage=exchange, apart=stands_apart(out)
         )
