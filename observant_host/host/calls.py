@@ -39,7 +39,10 @@ class Calls:
         **options: Unpack[CallOptions],
     ) -> CallResult:
         """Call a tool by its canonical, api or qualified name."""
-        return await self._admit().call_tool(name, arguments, **options)
+        router = self._admit()
+        if not options:  # to hand on none of them costs as much as some would
+            return await router.call_tool(name, arguments)
+        return await router.call_tool(name, arguments, **options)
 
     async def get_prompt(
         self,
