@@ -119,15 +119,15 @@ class OtlpJson:
         what `span` would give of both, but for what all of them have in common in pieces that are
         made once. Not for what has a trace state."""
         masker, version = self._cleaner.masker, -1
-        of_request = of_call = root = child = late_request = late_call = b""
+        of_request = of_call = root = child = late_id = of_late = late_end = b""
 
         def encoded(done: OneOfMany) -> tuple[bytes, ...]:
-            nonlocal version, of_request, of_call, root, child, late_request, late_call
+            nonlocal version, of_request, of_call, root, child, late_id, of_late, late_end
             if version != masker.version:
                 version = masker.version
                 of_request, after_id = self._around_id(request)
                 of_call, root, child = self._common(call), after_id + _ROOT, after_id + _CHILD
-                late_request, late_call = self._late(call, request)
+                late_id, of_late, late_end = self._late(call, request)
             outer, inner, parent, began = done.outer, done.context, done.parent, done.start_ns
             trace_id, span_id = outer.trace_id, outer.span_id
             sent, when = began + done.lead_ns, (outer.sampled, began, began + done.duration_ns)
@@ -136,11 +136,13 @@ class OtlpJson:
                 queued_ms = _as_ms(queued_ns)
                 return (
                     _CHILD % ids,
-                    late_request % (done.id, _as_ms(done.deadline_ns)),
+                    of_request,
+                    late_id % (done.id, _as_ms(done.deadline_ns)),
                     _ROOT % (trace_id, span_id, *when)
                     if parent is None
                     else _CHILD % (trace_id, span_id, parent.span_id, *when),
-                    late_call % (queued_ms, began + queued_ns, queued_ms),
+                    of_late,
+                    late_end % (queued_ms, began + queued_ns, queued_ms),
                 )
             return (
                 _CHILD % ids,
@@ -159,17 +161,21 @@ class OtlpJson:
         numbered = replace(request.fact, request_id=_ITS_ID)
         common = self._common(replace(request, fact=numbered))
         before, after = common.split(_AN_ID)
-        return before, b"%d" + after.replace(b"%", b"%%") + b","
+        return before, b"%d" + _form(after) + b","
 
-    def _late(self, call: Finished, request: Finished) -> tuple[bytes, bytes]:
-        """Forms of what comes after the numbers of requests and calls that stood in line first."""
+    def _late(self, call: Finished, request: Finished) -> tuple[bytes, bytes, bytes]:
+        """Of what stood in line first: a form of a request's id and what comes after, what calls
+        have in common before that time, and a form of it and what comes after."""
         sent = replace(request.fact, request_id=_ITS_ID, deadline_ms=_ITS_MS)
         routed, events = replace(call.fact, queued_ms=_ITS_MS), (dequeued(_ITS_ID, _ITS_MS),)
-        forms = [
-            self._common(one).replace(b"%", b"%%").replace(_AN_ID, b"%d").replace(_A_MS, b"%b")
-            for one in (replace(request, fact=sent), replace(call, fact=routed, events=events))
-        ]
-        return forms[0] + b",", forms[1]
+        _, after_id = self._common(replace(request, fact=sent)).split(_AN_ID)
+        of_call = self._common(replace(call, fact=routed, events=events))
+        before, after, end = of_call.split(_A_MS)
+        return (
+            b"%d" + _form(after_id) + b",",
+            before,
+            b"%b" + _form(b"%b%b%b" % (after, _A_MS, end)),
+        )
 
     def _common(self, done: Finished) -> bytes:
         """Of one span, all that comes after its numbers."""
@@ -254,6 +260,11 @@ class OtlpJson:
             link.context.span_id,
             self._attributes({"observant_host.link.type": link.type}),
         )
+
+
+def _form(text: bytes) -> bytes:
+    """With holes for what stands in it for an id, a moment and milliseconds."""
+    return text.replace(b"%", b"%%").replace(_AN_ID, b"%d").replace(_A_MS, b"%b")
 
 
 def _as_ms(duration_ns: int) -> bytes:
