@@ -1,4 +1,4 @@
-"""Streamable HTTP as a transport life: one POST per message, each with a task of its own.
+"""Streamable HTTP as a transport life: one POST per message.
 
 One life serves both eras, because the same URL is asked first as a modern server and then, where
 that is allowed, as a legacy one: which rules hold comes with each `Outbound`.
@@ -123,7 +123,7 @@ class HttpTransport:
         self._began(client, receiver)
 
     def send(self, out: Outbound, expires: float) -> Sent:
-        """One POST, in a task of its own. Raises QueueFull where too many are under way.
+        """One POST. Raises QueueFull where too many are under way.
 
         What becomes of it is told by the receiver: frames, or `request_lost` with an HttpFailure.
         Of messages without an id nothing is told.

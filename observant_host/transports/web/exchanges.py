@@ -1,6 +1,7 @@
-"""The exchanges under way in one life: each a task of its own, together bounded.
+"""The exchanges under way in one life: each for itself, together bounded.
 
-None holds up another: a POST that is slow, refused or reset concerns its own message only.
+None holds up another: a POST that is slow, refused or reset concerns its own message only. What can
+be written at once, and is answered as usual, needs no task; everything else has one of its own.
 """
 
 from __future__ import annotations
