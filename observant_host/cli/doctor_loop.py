@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from observant_host.cli import series
 from observant_host.cli.doctor_checks import Check
 from observant_host.cli.words import moment
 from observant_host.decisions.words import counted
@@ -20,9 +20,6 @@ LATE_SHARE: Final = 0.01
 LATE_TURNS: Final = 4
 """A second of lateness: less is the start of the host."""
 STALLED: Final = "observant_host.loop.stalled"
-_BUCKET: Final = re.compile(
-    r'^observant_host_event_loop_lag_seconds_bucket\{le="([^"]+)"\} (\S+)', re.MULTILINE
-)
 MEANS: Final = "calls and deadlines come as late, so that time-outs look like faults of servers"
 FIX: Final = (
     "see who uses the machine (`top -H`) and whether its CPU is throttled; disable a server that "
@@ -45,7 +42,8 @@ class Lag(msgspec.Struct, frozen=True):
 
 def lag_of(shown: bytes, recent: Iterable[Mapping[str, Any]]) -> Lag | None:
     """What `/metrics` and the last decisions say; None where nothing was measured yet."""
-    counts = {float(le): float(n) for le, n in _BUCKET.findall(shown.decode())}
+    buckets = series.by_label(shown, "event_loop_lag_seconds_bucket", "le")
+    counts = {float(bound): count for bound, count in buckets.items()}
     turns = max(counts.values(), default=0.0)
     if not turns:
         return None
