@@ -226,7 +226,9 @@ async def test_a_task_is_followed_to_its_end_and_withdrawn_by_who_gives_up(
         async with asyncio.timeout(PATIENCE_S):
             while not received(log, "tasks/cancel"):
                 await asyncio.sleep(0.01)
-    assert received(log, "notifications/cancelled") == []
+    calls = {one["id"] for one in received(log, "tools/call")}
+    cancelled = {one["params"]["requestId"] for one in received(log, "notifications/cancelled")}
+    assert calls.isdisjoint(cancelled)  # a look at the task may be under way when time is over
 
 
 @pytest.mark.parametrize("wire", WIRES)
